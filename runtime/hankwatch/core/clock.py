@@ -1,0 +1,169 @@
+"""Time: real time for waiting, stream time for stamps and strategies, and the timers between them.
+
+Two clocks are injected (design "How it runs" 4). *Real time* (``Clock``) paces HTTP, children and limits.
+*Stream time* (``StreamTime``) is what events are stamped with and what strategies count; it never stops
+and never goes back. Stream instants are whole epoch milliseconds (UTC), the precision of a stamp.
+"""
+
+import heapq
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Protocol
+
+import anyio
+
+
+class Clock(Protocol):
+    """Real time: a wall clock, a monotonic clock, and a way to wait."""
+
+    def now(self) -> datetime:
+        """The wall clock, aware, UTC."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds from an arbitrary start; never goes back."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait; zero or less yields once."""
+        ...
+
+
+class SystemClock:
+    """The machine's clocks."""
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        await anyio.sleep(max(0.0, seconds))
+
+
+class VirtualClock:
+    """A clock that moves only when told; for tests and replay.
+
+    ``advance`` wakes sleepers in order of their instants (ties: in order of arrival) and lets each run
+    until everything is blocked again before it goes on, so what a sleeper starts at t happens at t.
+    """
+
+    def __init__(self, start: datetime | None = None) -> None:
+        self._wall = start or datetime(2000, 1, 1, tzinfo=UTC)
+        self._seconds = 0.0
+        self._order = 0
+        self._sleepers: list[tuple[float, int, anyio.Event]] = []
+
+    def now(self) -> datetime:
+        return datetime.fromtimestamp(self._wall.timestamp() + self._seconds, UTC)
+
+    def monotonic(self) -> float:
+        return self._seconds
+
+    def step_wall(self, seconds: float) -> None:
+        """Move the wall clock alone, as an operator or NTP does; may be negative."""
+        self._wall = datetime.fromtimestamp(self._wall.timestamp() + seconds, UTC)
+
+    async def sleep(self, seconds: float) -> None:
+        if seconds <= 0:
+            await anyio.lowlevel.checkpoint()
+            return
+        woken = anyio.Event()
+        self._order += 1
+        heapq.heappush(self._sleepers, (self._seconds + seconds, self._order, woken))
+        await woken.wait()
+
+    async def advance(self, seconds: float) -> None:
+        """Move by ``seconds`` (>= 0), waking whoever is due on the way."""
+        until = self._seconds + seconds
+        await anyio.wait_all_tasks_blocked()
+        while self._sleepers and self._sleepers[0][0] <= until:
+            due, _, woken = heapq.heappop(self._sleepers)
+            self._seconds = max(self._seconds, due)
+            woken.set()
+            await anyio.wait_all_tasks_blocked()
+        self._seconds = until
+
+
+class StreamTime:
+    """Stream time: the later of what it was told and (live) the wall clock, never going back.
+
+    With a ``clock`` it is live: the later of the wall clock and the last value plus the monotonic time
+    since, so a wall clock that stands still or steps back neither stops nor reverses it. Without one it
+    moves only by ``advance_to`` (replay, ``try``).
+    """
+
+    def __init__(self, clock: Clock | None = None, *, start_ms: int = 0) -> None:
+        self._clock = clock
+        self._last_ms = start_ms
+        self._read_at = clock.monotonic() if clock else 0.0
+
+    def now_ms(self) -> int:
+        """The stream instant now, in epoch milliseconds."""
+        if self._clock is not None:
+            monotonic = self._clock.monotonic()
+            elapsed_ms = int((monotonic - self._read_at) * 1000)
+            wall_ms = int(self._clock.now().timestamp() * 1000)
+            if wall_ms > self._last_ms + elapsed_ms:
+                self._last_ms, self._read_at = wall_ms, monotonic
+            elif elapsed_ms > 0:
+                self._last_ms += elapsed_ms
+                self._read_at += elapsed_ms / 1000
+        return self._last_ms
+
+    def advance_to(self, at_ms: int) -> None:
+        """Move forward to ``at_ms``; an earlier instant changes nothing."""
+        self._last_ms = max(self._last_ms, at_ms)
+
+
+@dataclass(slots=True, eq=False)
+class Timer:
+    """One pending call; ``cancel`` is idempotent and safe at any moment."""
+
+    due_ms: int
+    callback: Callable[[int], None] | None
+
+    def cancel(self) -> None:
+        self.callback = None
+
+
+@dataclass(slots=True)
+class Timers:
+    """The heap of everything that waits for a stream instant: debounce, windows, budgets, idle limits.
+
+    ``run_due`` calls each due timer with its own due instant, in order of (due, scheduling order); a
+    timer that schedules another one due in the same span sees it run in the same call. Used only on the
+    loop's thread.
+    """
+
+    on_earlier_head: Callable[[], None] | None = None
+    """Called when a new timer became the earliest; the live sleeper uses it to shorten its sleep."""
+    _heap: list[tuple[int, int, Timer]] = field(default_factory=list)
+    _order: int = 0
+
+    def at(self, due_ms: int, callback: Callable[[int], None]) -> Timer:
+        """Call ``callback(due_ms)`` once stream time has reached ``due_ms``."""
+        timer = Timer(due_ms, callback)
+        self._order += 1
+        earlier = not self._heap or due_ms < self._heap[0][0]
+        heapq.heappush(self._heap, (due_ms, self._order, timer))
+        if earlier and self.on_earlier_head is not None:
+            self.on_earlier_head()
+        return timer
+
+    def next_due_ms(self) -> int | None:
+        """When the earliest live timer is due, or None without one."""
+        while self._heap and self._heap[0][2].callback is None:
+            heapq.heappop(self._heap)
+        return self._heap[0][0] if self._heap else None
+
+    def run_due(self, now_ms: int) -> None:
+        """Run everything due at or before ``now_ms``."""
+        while (due_ms := self.next_due_ms()) is not None and due_ms <= now_ms:
+            _, _, timer = heapq.heappop(self._heap)
+            callback, timer.callback = timer.callback, None
+            assert callback is not None
+            callback(due_ms)

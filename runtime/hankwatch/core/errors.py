@@ -1,0 +1,177 @@
+"""Every error a caller can meet, as one tree.
+
+::
+
+    HankwatchError                    code, hint, exit_code
+    ├── ConfigError                   faults of files the user wrote                    exit 2
+    ├── UsageError                    a command or call that cannot be meant            exit 2
+    │   ├── NotYetSupported           a documented feature of a later version
+    │   └── RunNotFound               no execution matches what was named
+    ├── InfrastructureError           what the run stands on failed; it ends            exit 3
+    │   ├── JournalWriteError         the journal could not be written
+    │   └── JournalLocked             another process holds the journal
+    ├── BadLine                       a line that is not an event
+    ├── ModelCallFailed               a model call that produced no usable reply
+    ├── TemplateFault                 a prompt that does not parse
+    ├── RenderFault                   a prompt that failed while rendering
+    └── PathRefused                   a path an author or config may not use
+
+A sentinel's failure becomes an event; only ``InfrastructureError`` (and cancellation) ends a run.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hankwatch.config.diagnostics import Diagnostic
+
+
+class HankwatchError(Exception):
+    """Base of all; shown to people as message, stable code and hint."""
+
+    code: ClassVar[str] = "error"
+    """Stable, kebab-case; never reworded once released."""
+    exit_code: ClassVar[int] = 1
+    """What the command line exits with when this reaches it."""
+    hint: str | None = None
+    """What to do about it, or None when the message says it all."""
+
+
+class ConfigError(HankwatchError):
+    """Files the user wrote have faults; carries every one of them."""
+
+    code = "config-invalid"
+    exit_code = 2
+
+    def __init__(self, diagnostics: "Sequence[Diagnostic]") -> None:
+        self.diagnostics = tuple(diagnostics)
+        super().__init__("\n".join(d.text() for d in self.diagnostics))
+
+
+class UsageError(HankwatchError):
+    """A command or call that cannot be meant as written."""
+
+    code = "usage"
+    exit_code = 2
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class NotYetSupported(UsageError):
+    """The feature is part of the contract, but not of this version."""
+
+    code = "not-yet"
+
+    def __init__(self, feature: str) -> None:
+        self.feature = feature
+        super().__init__(
+            f"{feature} is not supported by this version yet", hint="remove it, or wait for a version that has it"
+        )
+
+
+class RunNotFound(UsageError):
+    """No execution directory or run matches what was named."""
+
+    code = "run-not-found"
+
+    def __init__(self, name: str, searched: Path) -> None:
+        self.name = name
+        super().__init__(
+            f"no run matches {name!r} under {searched}",
+            hint="`hankwatch runs` lists them; a path to an execution directory works too",
+        )
+
+
+class InfrastructureError(HankwatchError):
+    """Something the run stands on failed; the run ends with this reason."""
+
+    code = "infrastructure"
+    exit_code = 3
+
+
+class JournalWriteError(InfrastructureError):
+    """The journal could not be written or synced; it was cut after its last whole line."""
+
+    code = "journal-write-failed"
+
+    def __init__(self, path: Path, reason: str) -> None:
+        self.path = path
+        self.reason = reason
+        super().__init__(f"the journal {path} cannot be written: {reason}")
+        self.hint = "free space or mend the disk, then run again; everything up to the last whole line is kept"
+
+
+class JournalLocked(InfrastructureError):
+    """Another process writes to this execution directory."""
+
+    code = "execution-locked"
+
+    def __init__(self, path: Path, holder: str) -> None:
+        self.path = path
+        self.holder = holder
+        super().__init__(f"{path} is held by {holder}")
+        self.hint = "wait until it ends, stop it, or use another execution directory"
+
+
+class BadLine(HankwatchError):
+    """A line of input that is not an event; readers skip and count it."""
+
+    code = "bad-line"
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(f"not an event: {reason}")
+
+
+class ModelCallFailed(HankwatchError):
+    """A model call ended without a usable reply."""
+
+    code = "llm-call-failed"
+
+    def __init__(
+        self, model: str, reason: str, *, retriable: bool, status: int | None = None, cost_usd: float | None = 0.0
+    ) -> None:
+        self.model = model
+        self.reason = reason
+        self.retriable = retriable
+        self.status = status
+        self.cost_usd = cost_usd
+        """What the failed call cost in USD: 0.0 for none, None when unknown."""
+        super().__init__(f"{model}: {reason}")
+
+
+class TemplateFault(HankwatchError):
+    """A prompt template that does not parse."""
+
+    code = "template-invalid"
+
+    def __init__(self, reason: str, line: int | None = None) -> None:
+        self.reason = reason
+        self.line = line
+        super().__init__(reason if line is None else f"line {line}: {reason}")
+
+
+class RenderFault(HankwatchError):
+    """A prompt template that failed while rendering, or went over its limits."""
+
+    code = "template-render-failed"
+
+    def __init__(self, reason: str, line: int | None = None) -> None:
+        self.reason = reason
+        self.line = line
+        super().__init__(reason if line is None else f"line {line}: {reason}")
+
+
+class PathRefused(HankwatchError):
+    """A path that the portable-path rules do not allow."""
+
+    code = "path-refused"
+
+    def __init__(self, path: str, reason: str) -> None:
+        self.path = path
+        self.reason = reason
+        super().__init__(f"{path!r}: {reason}")

@@ -1,0 +1,87 @@
+"""The model port: what sentinels ask of a model, whoever answers (spec sentinels 7)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+Role = Literal["system", "user", "assistant"]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a request."""
+
+    role: Role
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """Everything that decides a reply; its digest keys the call log."""
+
+    model: str
+    messages: tuple[Message, ...]
+    temperature: float = 0.0
+    """0-2."""
+    max_output_tokens: int = 8_192
+    """1-100,000."""
+    max_retries: int = 2
+    """0-5, transient failures only; not part of the digest."""
+    timeout_s: float = 60.0
+    """Per attempt; not part of the digest."""
+    json_schema: Mapping[str, Any] | None = None
+    """Set for structured output."""
+    events: tuple[Mapping[str, Any], ...] = field(default=(), compare=False)
+    """The trigger's events as plain data, for the builtin models; never sent to a provider."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReply:
+    """A finished call."""
+
+    text: str
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float | None
+    """None when the price is unknown; never 0 for unknown."""
+    finish_reason: str = "stop"
+    call_id: str | None = None
+    """Id of its line in the call log, when one is written."""
+
+    @property
+    def truncated(self) -> bool:
+        """The model stopped at its output limit."""
+        return self.finish_reason == "length"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """What is known of a model that can be called."""
+
+    model: str
+    provider: str
+    """``builtin``, ``anthropic``, …; empty for an id without ``/``."""
+    context_tokens: int | None = None
+    priced: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Unavailable:
+    """Why a model cannot be called; a sentinel that needs it is skipped (spec sentinels 1, 7)."""
+
+    model: str
+    code: Literal["unknown-model", "unknown-provider", "missing-key"]
+    reason: str
+    hint: str
+
+
+class ModelClient(Protocol):
+    """Answers requests. Implementations are safe to call from many tasks at once."""
+
+    def check(self, model: str) -> ModelInfo | Unavailable:
+        """Can this model be called here? No network, no import of a provider's package."""
+        ...
+
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        """The reply; raises ``ModelCallFailed`` for every failure of the call."""
+        ...

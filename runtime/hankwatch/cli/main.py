@@ -1,0 +1,220 @@
+"""The command line: signatures and help only; each body lives in the module of its subject.
+
+Bodies are imported when their command runs, so that ``--help`` loads neither a model package nor the
+runtime (design rule 10).
+"""
+
+import sys
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+
+from hankwatch import __version__
+from hankwatch.core.errors import HankwatchError
+
+app = typer.Typer(
+    name="hankwatch",
+    help="Run coding agents under sentinels: watch their events, ask a model, write reports.",
+    no_args_is_help=True,
+    rich_markup_mode=None,  # Rich doubles the start-up of --help
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+journal_app = typer.Typer(help="Look into a journal, or make one from a recorded stream.", no_args_is_help=True)
+sentinel_app = typer.Typer(help="Work on what sentinels wrote.", no_args_is_help=True)
+app.add_typer(journal_app, name="journal")
+app.add_typer(sentinel_app, name="sentinel")
+
+Json = Annotated[bool, typer.Option("--json", help="Machine output on stdout; text for people goes to stderr.")]
+Run = Annotated[str, typer.Argument(metavar="[RUN]", help="A path, the beginning of an id, or `latest`.")]
+Config = Annotated[Path | None, typer.Option("--config", help="Settings file instead of the one found.")]
+
+
+@app.callback()
+def common(
+    context: typer.Context,
+    *,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Errors and results only.")] = False,
+    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Every event, with its payload.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
+) -> None:
+    """Options that hold for every command."""
+    if version:
+        typer.echo(__version__)
+        raise typer.Exit
+    context.obj = {"quiet": quiet, "verbose": verbose, "debug": debug}
+
+
+@app.command()
+def demo(
+    context: typer.Context, *, execution: Annotated[Path | None, typer.Option(help="Where to run it.")] = None
+) -> None:
+    """Run the shipped hank offline: a recorded agent, a built-in model, real sentinels, real reports."""
+    from hankwatch.cli import run as commands
+
+    raise typer.Exit(commands.demo(execution, verbose=_verbosity(context)))
+
+
+@app.command()
+def run(
+    context: typer.Context,
+    hank: Annotated[Path, typer.Argument(help="A hank.json, or the folder that holds one.")] = Path(),
+    data: Annotated[Path | None, typer.Argument(help="Data the agent may read.")] = None,
+    *,
+    execution: Annotated[Path | None, typer.Option("--execution", "-e", help="Run in this directory.")] = None,
+    start_new: Annotated[bool, typer.Option("--start-new", "-n", help="A new run in a used directory.")] = False,
+    model: Annotated[str | None, typer.Option("--model", "-m", help="Model of all codons.")] = None,
+    config: Config = None,
+    as_json: Json = False,
+) -> None:
+    """Run a hank: its codons in order, each watched by its sentinels."""
+    from hankwatch.cli import run as commands
+
+    raise typer.Exit(
+        commands.run(
+            hank,
+            data,
+            execution=execution,
+            start_new=start_new,
+            model=model,
+            config=config,
+            as_json=as_json,
+            verbose=_verbosity(context),
+        )
+    )
+
+
+@app.command()
+def runs(*, config: Config = None, as_json: Json = False) -> None:
+    """List runs, newest first: outcome, cost, and what their sentinels did."""
+    from hankwatch.cli import runs as commands
+
+    raise typer.Exit(commands.runs(config=config, as_json=as_json))
+
+
+@app.command()
+def validate(
+    path: Annotated[Path, typer.Argument(help="A hank.json, its folder, or one sentinel config.")] = Path(),
+    *,
+    config: Config = None,
+    as_json: Json = False,
+    print_schema: Annotated[str | None, typer.Option(help="Print a JSON Schema (hank, sentinel) and stop.")] = None,
+) -> None:
+    """Report every fault of a hank or config file, with file, line and what would be right."""
+    from hankwatch.cli import validate as commands
+
+    raise typer.Exit(commands.validate(path, config=config, as_json=as_json, print_schema=print_schema))
+
+
+@app.command(name="try")
+def try_(
+    sentinel: Annotated[Path, typer.Argument(metavar="CONFIG", help="A sentinel config file.")],
+    source: Annotated[
+        str, typer.Argument(metavar="[RUN|FILE]", help="A run, a journal or a recorded stream.")
+    ] = "latest",
+    *,
+    render: Annotated[bool, typer.Option("--render", help="Show the prompts.")] = False,
+    codon: Annotated[str | None, typer.Option(help="Only this codon's events.")] = None,
+    agent: Annotated[str | None, typer.Option(help="Which program wrote the stream (else detected).")] = None,
+    no_drain: Annotated[bool, typer.Option("--no-drain", help="Leave buffers unflushed at the end.")] = False,
+    config: Config = None,
+    as_json: Json = False,
+) -> None:
+    """Show when a sentinel would have fired on recorded events; asks no model."""
+    from hankwatch.cli import bench as commands
+
+    raise typer.Exit(
+        commands.attempt(
+            sentinel,
+            source,
+            render=render,
+            codon=codon,
+            agent=agent,
+            drain=not no_drain,
+            config=config,
+            as_json=as_json,
+        )
+    )
+
+
+@app.command()
+def tail(
+    target: Run = "latest",
+    *,
+    types: Annotated[list[str] | None, typer.Option("--type", help="Only this type; may be given again.")] = None,
+    since: Annotated[int, typer.Option(help="Begin behind this cursor.")] = 0,
+    config: Config = None,
+    as_json: Json = False,
+) -> None:
+    """Follow a journal, from its beginning or from a cursor, until its run ends."""
+    from hankwatch.cli import journal as commands
+
+    raise typer.Exit(commands.tail(target, types=types, since=since, config=config, as_json=as_json))
+
+
+@journal_app.command(name="stats")
+def journal_stats(target: Run = "latest", *, config: Config = None, as_json: Json = False) -> None:
+    """Integrity of a journal, and counts and sizes per event type."""
+    from hankwatch.cli import journal as commands
+
+    raise typer.Exit(commands.stats(target, config=config, as_json=as_json))
+
+
+@journal_app.command(name="import")
+def journal_import(
+    source: Annotated[Path, typer.Argument(help="A recorded agent stream, or a foreign journal; may be gzipped.")],
+    *,
+    out: Annotated[Path, typer.Option(help="The journal to write; must not exist.")],
+    agent: Annotated[str | None, typer.Option(help="Which program wrote the stream (else detected).")] = None,
+    codon: Annotated[str, typer.Option(help="Codon id of the events.")] = "imported",
+    as_json: Json = False,
+) -> None:
+    """Turn a recorded agent stream or a foreign journal into a journal of ours."""
+    from hankwatch.cli import journal as commands
+
+    raise typer.Exit(commands.import_(source, out=out, agent=agent, codon=codon, as_json=as_json))
+
+
+@sentinel_app.command(name="rebuild")
+def sentinel_rebuild(
+    target: Annotated[str, typer.Argument(metavar="RUN", help="A path, the beginning of an id, or `latest`.")],
+    sentinel: Annotated[str | None, typer.Argument(metavar="[ID]", help="Only this sentinel's reports.")] = None,
+    *,
+    config: Config = None,
+    as_json: Json = False,
+) -> None:
+    """Write reports anew from the journal; refused while the run is live."""
+    from hankwatch.cli import sentinels as commands
+
+    raise typer.Exit(commands.rebuild(target, sentinel, config=config, as_json=as_json))
+
+
+def _verbosity(context: typer.Context) -> int:
+    return int(context.obj["verbose"]) - int(context.obj["quiet"])
+
+
+def main() -> NoReturn:
+    """Entry point: runs a command and turns what went wrong into the documented form and exit code."""
+    try:
+        app(standalone_mode=True)
+    except HankwatchError as error:
+        if "--debug" in sys.argv:
+            raise
+        typer.echo(f"error[{error.code}]: {error}", err=True)
+        if error.hint:
+            typer.echo(f"hint: {error.hint}", err=True)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:  # the reader went away, as `| head` does
+        sys.stderr.close()
+        sys.exit(0)
+    except Exception as error:  # people never get a traceback they did not ask for
+        if "--debug" in sys.argv:
+            raise
+        typer.echo(f"error[internal]: {type(error).__name__}: {error}", err=True)
+        typer.echo("hint: this is a defect of hankwatch; --debug before the command shows where", err=True)
+        sys.exit(3)
+    sys.exit(0)

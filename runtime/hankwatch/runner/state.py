@@ -1,0 +1,260 @@
+"""What a run has done so far: a fold of its ``state.transition`` events (design "How it runs" 7).
+
+The live run and every reader of a journal use the same pure reducer, so what resumes, reports and pages
+see is what the run itself saw.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self
+
+from hankwatch.events.envelope import Event
+
+CodonStatus = Literal[
+    "preparing", "starting", "initializing", "running", "completing-sentinels", "completed", "failed", "skipped"
+]
+"""Each earlier one may also go to failed or skipped; the last three are final (spec hank 2)."""
+
+FINAL: frozenset[str] = frozenset({"completed", "failed", "skipped"})
+_NEXT: Mapping[str, frozenset[str]] = {
+    "preparing": frozenset({"starting", "failed", "skipped"}),
+    "starting": frozenset({"initializing", "failed", "skipped"}),
+    "initializing": frozenset({"running", "failed", "skipped"}),
+    "running": frozenset({"completing-sentinels", *FINAL}),
+    "completing-sentinels": FINAL,
+}
+
+RunStatus = Literal["running", "completed", "failed", "crashed"]
+_RUN_ENDS: Mapping[str, RunStatus] = {"RunCompleted": "completed", "RunFailed": "failed", "RunCrashed": "crashed"}
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """Token counts of a codon."""
+
+    input: int = 0
+    output: int = 0
+    cache_creation: int = 0
+    cache_read: int = 0
+
+    def plus(self, other: Self) -> "Tokens":
+        """Both together."""
+        return Tokens(
+            self.input + other.input,
+            self.output + other.output,
+            self.cache_creation + other.cache_creation,
+            self.cache_read + other.cache_read,
+        )
+
+    def as_json(self) -> dict[str, int]:
+        """The contract's TokenUsage."""
+        return {
+            "inputTokens": self.input,
+            "outputTokens": self.output,
+            "cacheCreationTokens": self.cache_creation,
+            "cacheReadTokens": self.cache_read,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """From a TokenUsage; what is missing counts 0."""
+        return cls(
+            int(data.get("inputTokens") or 0),
+            int(data.get("outputTokens") or 0),
+            int(data.get("cacheCreationTokens") or 0),
+            int(data.get("cacheReadTokens") or 0),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CodonRecord:
+    """One attempt of one codon."""
+
+    codon_id: str
+    """Runtime id: ``<id>#<n>`` in loops."""
+    attempt: int
+    """1-based within its run."""
+    status: CodonStatus
+    started_at: str
+    """Stamp of its CodonStarted."""
+    ended_at: str | None = None
+    session_id: str | None = None
+    cost_usd: float | None = 0.0
+    """Agent cost; None once any part of it is unknown."""
+    tokens: Tokens = Tokens()
+    assistant_messages: int = 0
+    failure_reason: Mapping[str, Any] | None = None
+    sentinels: tuple[Mapping[str, Any], ...] = ()
+    """SentinelState of each sentinel, as last captured (reference 3.6)."""
+
+    @property
+    def final(self) -> bool:
+        """It has ended."""
+        return self.status in FINAL
+
+    def as_json(self) -> dict[str, Any]:
+        """The contract's CodonExecution, as snapshots carry it."""
+        data: dict[str, Any] = {
+            "codonId": self.codon_id,
+            "status": self.status,
+            "startTime": self.started_at,
+            "tokenUsage": self.tokens.as_json(),
+            "cost": self.cost_usd,
+        }
+        if self.ended_at is not None:
+            data["endTime"] = self.ended_at
+        if self.session_id:
+            data["sessionId"] = self.session_id
+        if self.failure_reason is not None:
+            data["failureReason"] = dict(self.failure_reason)
+        if self.sentinels:
+            data["sentinels"] = {"executed" if self.final else "loaded": [dict(s) for s in self.sentinels]}
+        return data
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """One RunStarted … end of an execution, by one process."""
+
+    run_id: str
+    started_at: str
+    status: RunStatus = "running"
+    ended_at: str | None = None
+    codons: tuple[CodonRecord, ...] = ()
+    """In the order they started."""
+
+    @property
+    def current(self) -> CodonRecord | None:
+        """The codon that has not ended yet."""
+        return self.codons[-1] if self.codons and not self.codons[-1].final else None
+
+    @property
+    def cost_usd(self) -> float | None:
+        """Agent cost of all attempts; None when a part is unknown."""
+        return total_cost(codon.cost_usd for codon in self.codons)
+
+
+@dataclass(frozen=True, slots=True)
+class RunState:
+    """All runs of an execution, oldest first."""
+
+    runs: tuple[RunRecord, ...] = ()
+
+    @property
+    def current(self) -> RunRecord | None:
+        """The latest run."""
+        return self.runs[-1] if self.runs else None
+
+    def resulting_state(self) -> dict[str, Any]:
+        """The summary each ``state.transition`` carries."""
+        run = self.current
+        live = run is not None and run.status == "running"
+        return {
+            "currentRunId": run.run_id if run and live else None,
+            "runCount": len(self.runs),
+            "totalCost": total_cost(r.cost_usd for r in self.runs),
+            "currentRunCost": run.cost_usd if run else 0.0,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """One step of the state machine: the reducer's only input."""
+
+    type: str
+    """One of the contract's transition types."""
+    data: Mapping[str, Any]
+    at: str
+    """Stamp of the event that carries it."""
+
+
+def total_cost(costs: Iterable[float | None]) -> float | None:
+    """The sum, or None when any part is unknown."""
+    total = 0.0
+    for cost in costs:
+        if cost is None:
+            return None
+        total += cost
+    return total
+
+
+def reduce(state: RunState, step: Transition) -> RunState:
+    """The state after ``step``; what does not apply (an older journal, a foreign type) changes nothing."""
+    match step.type:
+        case "RunStarted":
+            record = RunRecord(str(step.data.get("runId", "")), step.at)
+            return RunState((*state.runs, record))
+        case "RunCompleted" | "RunFailed" | "RunCrashed":
+            return _with_run(state, step, lambda run: replace(run, status=_RUN_ENDS[step.type], ended_at=step.at))
+        case "CodonStarted":
+            return _with_run(state, step, lambda run: _start_codon(run, step))
+        case _:
+            return _with_run(state, step, lambda run: _with_codon(run, step))
+
+
+def fold(events: Iterable[Event], state: RunState | None = None) -> RunState:
+    """The state that the ``state.transition`` events among ``events`` lead to."""
+    state = state or RunState()
+    for event in events:
+        if event.type == "state.transition":
+            inner = event.data.get("transition")
+            if isinstance(inner, dict) and isinstance(inner.get("data"), dict):
+                state = reduce(state, Transition(str(inner.get("type")), inner["data"], event.timestamp))
+    return state
+
+
+def _with_run(state: RunState, step: Transition, change: Callable[[RunRecord], RunRecord]) -> RunState:
+    for index in reversed(range(len(state.runs))):
+        if state.runs[index].run_id == step.data.get("runId"):
+            runs = list(state.runs)
+            runs[index] = change(runs[index])
+            return RunState(tuple(runs))
+    return state
+
+
+def _start_codon(run: RunRecord, step: Transition) -> RunRecord:
+    codon_id = str(step.data.get("codonId", ""))
+    attempt = 1 + sum(c.codon_id == codon_id for c in run.codons)
+    return replace(run, codons=(*run.codons, CodonRecord(codon_id, attempt, "preparing", step.at)))
+
+
+def _with_codon(run: RunRecord, step: Transition) -> RunRecord:
+    for index in reversed(range(len(run.codons))):
+        if run.codons[index].codon_id == step.data.get("codonId"):
+            codons = list(run.codons)
+            codons[index] = _reduce_codon(codons[index], step)
+            return replace(run, codons=tuple(codons))
+    return run
+
+
+def _reduce_codon(codon: CodonRecord, step: Transition) -> CodonRecord:
+    data = step.data
+    match step.type:
+        case "CodonTransitioned":
+            return _move_codon(codon, data, step.at)
+        case "CostsIncremented":
+            tokens = codon.tokens.plus(Tokens.from_json(data.get("tokensDelta") or {}))
+            return replace(codon, tokens=tokens, cost_usd=total_cost((codon.cost_usd, data.get("costDelta"))))
+        case "CodonFinalCostSet":
+            return replace(
+                codon, tokens=Tokens.from_json(data.get("finalTokens") or {}), cost_usd=data.get("finalCost")
+            )
+        case "AssistantMessageCountUpdated":
+            return replace(codon, assistant_messages=int(data.get("newCount") or 0))
+        case "SentinelStatesUpdated":
+            return replace(codon, sentinels=tuple(data.get("sentinelStates") or ()))
+        case _:
+            return codon
+
+
+def _move_codon(codon: CodonRecord, data: Mapping[str, Any], at: str) -> CodonRecord:
+    target = data.get("to")
+    if target not in _NEXT.get(codon.status, frozenset()):
+        return codon
+    metadata = data.get("metadata") or {}
+    moved = replace(codon, status=target)
+    if session_id := metadata.get("sessionId"):
+        moved = replace(moved, session_id=str(session_id))
+    if target in FINAL:
+        moved = replace(moved, ended_at=at, failure_reason=metadata.get("failureReason"))
+    return moved

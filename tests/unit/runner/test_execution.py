@@ -1,0 +1,89 @@
+"""Execution directories: made once, found by path, prefix or latest, never mixed up."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from hankwatch.core.errors import RunNotFound, UsageError
+from hankwatch.runner.execution import Execution, find_execution, new_execution_dir, prepare
+from hankwatch.runner.layout import Layout
+
+NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def hank(tmp_path: Path) -> Path:
+    path = tmp_path / "hank.json"
+    path.write_text("{}")
+    return path
+
+
+def make(base: Path, name: str, hank: Path, data: Path | None = None) -> Execution:
+    return prepare(Layout(base / name), hank=hank, data=data, now=NOW)
+
+
+def test_a_prepared_execution_says_what_it_was_made_from(tmp_path: Path, hank: Path) -> None:
+    execution = make(tmp_path / "base", "1-x", hank)
+    assert execution.meta["hankPath"] == str(hank)
+    assert execution.layout.agent_root.is_dir()
+
+
+def test_data_is_linked_where_agents_know_it(tmp_path: Path, hank: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "a.csv").write_text("1")
+    execution = make(tmp_path / "base", "1-x", hank, data)
+    assert (execution.layout.agent_root / "read_only_data_source" / "a.csv").read_text() == "1"
+
+
+def test_a_single_data_file_is_linked_inside_a_folder(tmp_path: Path, hank: Path) -> None:
+    data = tmp_path / "a.csv"
+    data.write_text("1")
+    execution = make(tmp_path / "base", "1-x", hank, data)
+    assert (execution.layout.agent_root / "read_only_data_source" / "a.csv").read_text() == "1"
+
+
+def test_other_data_is_refused_and_the_first_kept(tmp_path: Path, hank: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    make(tmp_path / "base", "1-x", hank, tmp_path / "one")
+    with pytest.raises(UsageError, match="is not the data"):
+        make(tmp_path / "base", "1-x", hank, tmp_path / "two")
+
+
+def test_missing_data_is_a_usage_error(tmp_path: Path, hank: Path) -> None:
+    with pytest.raises(UsageError, match="does not exist"):
+        make(tmp_path / "base", "1-x", hank, tmp_path / "none")
+
+
+def test_latest_is_the_newest_execution(tmp_path: Path, hank: Path) -> None:
+    for name in ("1-a", "3-c", "2-b"):
+        make(tmp_path, name, hank)
+    assert find_execution("latest", tmp_path).name == "3-c"
+
+
+def test_a_prefix_or_a_path_or_a_run_id_finds_an_execution(tmp_path: Path, hank: Path) -> None:
+    for name in ("1-a", "2-b"):
+        make(tmp_path, name, hank)
+    (tmp_path / "1-a" / ".hankweave" / "runs" / "99-run").mkdir(parents=True)
+    for name in ("1-", str(tmp_path / "1-a"), "99-"):
+        assert find_execution(name, tmp_path).name == "1-a"
+
+
+def test_an_ambiguous_prefix_names_the_candidates(tmp_path: Path, hank: Path) -> None:
+    for name in ("1-a", "1-b"):
+        make(tmp_path, name, hank)
+    with pytest.raises(UsageError, match="1-b, 1-a"):
+        find_execution("1", tmp_path)
+
+
+@pytest.mark.parametrize("name", ["latest", "zzz", "/nowhere"])
+def test_nothing_found_says_how_to_list(tmp_path: Path, name: str) -> None:
+    with pytest.raises(RunNotFound) as caught:
+        find_execution(name, tmp_path / "empty")
+    assert "hankwatch runs" in str(caught.value.hint)
+
+
+def test_new_directories_do_not_collide(tmp_path: Path) -> None:
+    assert new_execution_dir(tmp_path, None, NOW) != new_execution_dir(tmp_path, None, NOW)

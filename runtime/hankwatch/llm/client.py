@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from hankwatch.core.errors import ModelCallFailed
+
 Role = Literal["system", "user", "assistant"]
 
 
@@ -33,6 +35,8 @@ class ModelRequest:
     """Set for structured output."""
     events: tuple[Mapping[str, Any], ...] = field(default=(), compare=False)
     """The trigger's events as plain data, for the builtin models; never sent to a provider."""
+    labels: Mapping[str, str | int] = field(default_factory=dict, compare=False)
+    """Who asks (``sentinelId``, ``codonId``, ``triggerNumber``); copied to the call log, not part of the digest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +77,20 @@ class Unavailable:
     code: Literal["unknown-model", "unknown-provider", "missing-key"]
     reason: str
     hint: str
+
+
+def require(found: ModelInfo | Unavailable) -> ModelInfo:
+    """What ``check`` found, when the model can be called.
+
+    Raises:
+        ModelCallFailed: Not retriable; the reason is the check's own. An id without ``/`` passes the
+            check and fails here, at its first call (spec sentinels 7).
+    """
+    if isinstance(found, Unavailable):
+        raise ModelCallFailed(found.model, found.reason, retriable=False)
+    if not found.provider:
+        raise ModelCallFailed(found.model, "No LLM provider available", retriable=False)
+    return found
 
 
 class ModelClient(Protocol):

@@ -1,0 +1,154 @@
+"""The journal: the only truth of a run, one event per line, one write per batch (design "How it runs" 1-3)."""
+
+import os
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NoReturn, Self
+
+from hankwatch.core.errors import JournalWriteError
+from hankwatch.events.codec import encode_line
+from hankwatch.events.envelope import Event
+from hankwatch.stream.lock import OwnerLock, lock_path
+from hankwatch.stream.repair import Repair, repair_tail
+
+SYNC_INTERVAL_S = 1.0
+"""Default of ``journal.sync_interval_s``."""
+
+
+class Journal:
+    """An append-only JSONL file with one writer.
+
+    Appended means: in the operating system, so it survives ``kill -9`` of this process. Synced means: on
+    the disk. After a failed write or sync the file ends with its last whole line and the journal takes no
+    more. Append from one thread; ``sync`` may be called from another one.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        fd: int,
+        lock: OwnerLock,
+        *,
+        repaired: Repair | None = None,
+        sync_interval_s: float | None = SYNC_INTERVAL_S,
+    ) -> None:
+        self.path = path
+        self.repaired = repaired
+        """What opening had to mend, or None."""
+        self.sync_interval_s = sync_interval_s
+        """Seconds between syncs of a dirty journal; 0 = with every append, None = never."""
+        self.size_bytes = os.fstat(fd).st_size
+        """Length of the file, which is the cursor of its last event."""
+        self._fd = fd
+        self._lock = lock
+        self._dirty = False
+        self._descriptor_use = threading.Lock()
+
+    @classmethod
+    def open(cls, path: Path, *, run: str = "", sync_interval_s: float | None = SYNC_INTERVAL_S) -> Self:
+        """Take the owner lock, create the file if needed, and repair a torn tail.
+
+        Raises:
+            JournalLocked: another process writes here.
+            JournalWriteError: the file cannot be created, read or repaired.
+        """
+        lock = OwnerLock.acquire(lock_path(path), run=run)
+        fd = -1
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+            repaired = repair_tail(path, fd)
+            return cls(path, fd, lock, repaired=repaired, sync_interval_s=sync_interval_s)
+        except OSError as error:
+            if fd >= 0:
+                os.close(fd)
+            lock.release()
+            raise JournalWriteError(path, error.strerror or str(error)) from error
+
+    @property
+    def dirty(self) -> bool:
+        """Whether something appended still waits for a sync."""
+        return self._dirty and self.sync_interval_s is not None
+
+    def append(self, events: Sequence[Event]) -> None:
+        """Write the events as one buffer; sets each one's ``cursor`` and ``size_bytes``.
+
+        Raises:
+            JournalWriteError: the write or (interval 0) the sync failed.
+        """
+        self.append_lines(events, [encode_line(event) for event in events])
+
+    def append_lines(self, events: Sequence[Event], lines: Sequence[bytes]) -> None:
+        """``append`` for a caller that has the events' encoded lines already."""
+        payload = lines[0] if len(lines) == 1 else b"".join(lines)
+        written = 0
+        try:
+            written = os.write(self._fd, payload)
+            while written < len(payload):
+                written += self._continue(payload, written)
+        except OSError as error:
+            self._cut(self.size_bytes + payload.rfind(b"\n", 0, written) + 1)
+            self._fail(error)
+        cursor = self.size_bytes
+        for event, line in zip(events, lines, strict=True):
+            event.size_bytes = size = len(line)
+            event.cursor = cursor = cursor + size
+        self.size_bytes = cursor
+        self._dirty = True
+        if self.sync_interval_s == 0:
+            self.sync()
+
+    def sync(self) -> None:
+        """Put on disk what was appended before the call; nothing to do with interval None.
+
+        Raises:
+            JournalWriteError: the disk refused; the journal takes no more.
+        """
+        with self._descriptor_use:
+            if not self.dirty or self._fd < 0:
+                return
+            # Cleared first: what is appended while the disk works waits for the next sync.
+            self._dirty = False
+            try:
+                os.fdatasync(self._fd)
+            except OSError as error:
+                failure = error
+            else:
+                return
+        self._fail(failure)
+
+    def close(self) -> None:
+        """Sync, close and release the lock; safe to call twice.
+
+        Raises:
+            JournalWriteError: the last sync failed; the lock is released all the same.
+        """
+        try:
+            self.sync()
+        finally:
+            self._close_file()
+            self._lock.release()
+
+    def _continue(self, payload: bytes, written: int) -> int:
+        count = os.write(self._fd, memoryview(payload)[written:])
+        if count == 0:
+            raise OSError("the file takes no more bytes")
+        return count
+
+    def _cut(self, size_bytes: int) -> None:
+        # When the disk refuses even this, the next open repairs the tail.
+        with suppress(OSError):
+            os.ftruncate(self._fd, size_bytes)
+        self.size_bytes = size_bytes
+
+    def _fail(self, error: OSError) -> NoReturn:
+        self._close_file()
+        raise JournalWriteError(self.path, error.strerror or str(error)) from error
+
+    def _close_file(self) -> None:
+        with self._descriptor_use:
+            if self._fd >= 0:
+                os.close(self._fd)
+                self._fd = -1

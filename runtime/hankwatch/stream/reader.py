@@ -1,0 +1,142 @@
+"""Reading a journal by byte cursor: forwards, the last few, and following another process's file.
+
+A cursor is the offset where an event's line ends (design "How it runs" 2). Lines end at a line feed
+only; bad ones are skipped and counted wherever they are; a BOM at the beginning and CRLF are accepted.
+"""
+
+import gzip
+import os
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Collection, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import BinaryIO
+
+from hankwatch.core.clock import Clock
+from hankwatch.core.errors import BadLine
+from hankwatch.events.codec import decode_line
+from hankwatch.events.envelope import Event
+from hankwatch.stream.follow import FollowedFile
+
+POLL_S = 0.1
+"""How often ``tail`` looks for more."""
+_BOM = b"\xef\xbb\xbf"
+_WINDOW_BYTES = 64 * 1024
+
+
+class JournalReader:
+    """Reads one journal file, plain or (``read``, ``last``) gzipped. Takes no lock.
+
+    The counters add up over all calls on this object.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.bad_lines = 0
+        """Lines that are no event."""
+        self.flags: Counter[str] = Counter()
+        """How often tolerant reading had to help, by the flags of ``Decoded``."""
+        self.restarts = 0
+        """How often ``tail`` found the file replaced or truncated and began anew: a possible gap."""
+
+    def read(self, after: int = 0, limit: int | None = None, types: Collection[str] | None = None) -> Iterator[Event]:
+        """The events behind cursor ``after`` in order, at most ``limit``, only ``types`` when given.
+
+        A last line without newline counts when it is a whole event; a torn one is left out, uncounted.
+
+        Raises:
+            FileNotFoundError: there is no such journal.
+        """
+        with self._open() as file:
+            received_ms = os.fstat(file.fileno()).st_mtime_ns // 1_000_000
+            file.seek(after)
+            cursor, count = after, 0
+            for line in file:
+                if limit is not None and count >= limit:
+                    return
+                cursor += len(line)
+                event = self._decode(line, cursor, received_ms)
+                if event is not None and (types is None or event.type in types):
+                    count += 1
+                    yield event
+
+    def last(self, n: int) -> list[Event]:
+        """The last ``n`` events, oldest first; reads backwards and no more than needed.
+
+        Raises:
+            FileNotFoundError: there is no such journal.
+        """
+        if self.path.suffix == ".gz":
+            return list(deque(self.read(), maxlen=n))
+        found: deque[Event] = deque()
+        with self.path.open("rb") as file:
+            status = os.fstat(file.fileno())
+            lines = _lines_backwards(file.fileno(), status.st_size)
+            while len(found) < n and (item := next(lines, None)) is not None:
+                event = self._decode(*item, status.st_mtime_ns // 1_000_000)
+                if event is not None:
+                    found.appendleft(event)
+        return list(found)
+
+    async def tail(self, after: int = 0, *, clock: Clock, types: Collection[str] | None = None) -> AsyncIterator[Event]:
+        """The events behind ``after`` and then those that are being written, for as long as asked.
+
+        Waits for the file to appear; an unfinished line is not returned before its newline is there. A
+        file that was truncated or replaced is read to its end where that is possible, then the new one
+        from its beginning; ``restarts`` counts that.
+        """
+        file = FollowedFile(self.path, after)
+        try:
+            while True:
+                for line, cursor in file.lines():
+                    event = self._decode(line, cursor, _epoch_ms(clock.now()))
+                    if event is not None and (types is None or event.type in types):
+                        yield event
+                self.restarts += file.restarted
+                # With more to read this only lets others run.
+                await clock.sleep(0 if file.has_more else POLL_S)
+        finally:
+            file.close()
+
+    def _open(self) -> BinaryIO | gzip.GzipFile:
+        return gzip.open(self.path, "rb") if self.path.suffix == ".gz" else self.path.open("rb")
+
+    def _decode(self, line: bytes, cursor: int, received_ms: int) -> Event | None:
+        """The event of a line that ends at ``cursor``, or None."""
+        text = line.removeprefix(_BOM) if cursor == len(line) else line
+        if not text.strip():
+            return None
+        try:
+            decoded = decode_line(text, received_ms=received_ms)
+        except BadLine:
+            # Without its newline it may be a line that is being written right now.
+            self.bad_lines += line.endswith(b"\n")
+            return None
+        self.flags.update(decoded.flags)
+        event = decoded.event
+        event.size_bytes = len(line)
+        event.cursor = cursor
+        return event
+
+
+def _lines_backwards(fd: int, end: int) -> Iterator[tuple[bytes, int]]:
+    """Lines with the cursors of their ends, last line first."""
+    pieces: deque[bytes] = deque()  # of the line that ends at line_end; its beginning is still to be found
+    line_end = start = end
+    while start > 0:
+        window_end, start = start, max(0, start - _WINDOW_BYTES)
+        window = os.pread(fd, window_end - start, start)
+        keep = len(window)
+        # A newline at the very end of the line being collected is its own, not its predecessor's.
+        while (newline := window.rfind(b"\n", 0, min(keep, line_end - start - 1))) >= 0:
+            pieces.appendleft(window[newline + 1 : keep])
+            yield b"".join(pieces), line_end
+            pieces.clear()
+            line_end, keep = start + newline + 1, newline + 1
+        pieces.appendleft(window[:keep])
+    if pieces:
+        yield b"".join(pieces), line_end
+
+
+def _epoch_ms(at: datetime) -> int:
+    return int(at.timestamp() * 1000)

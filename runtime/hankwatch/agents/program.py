@@ -1,0 +1,90 @@
+"""What the runner needs of an agent program: its command line and its dialect (spec hank 3)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
+
+from hankwatch.agents.signals import Signal
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRequest:
+    """One turn to run: everything a command line is built from."""
+
+    prompt: str
+    model: str | None = None
+    """Model id as the hank names it, or None for the program's own default."""
+    system_prompt: str | None = None
+    """Appended to the program's own system prompt."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """How to start the program for one turn. The runner adds the codon's environment and the marker."""
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str] = field(default_factory=dict)
+    """Variables the program needs on top of the codon's."""
+    stdin_lines: tuple[bytes, ...] = ()
+    """Lines (each with its newline) to write at once; stdin is then closed unless ``stdin_open``."""
+    stdin_open: bool = False
+    """Keep stdin open until the first ``Result``, so that lines can be added while it works."""
+
+
+class Dialect(Protocol):
+    """Turns one process's output lines into signals. Stateful, one per process, never raises."""
+
+    states_result: bool
+    """False for a program without a result line: its exit code alone ends the turn."""
+    stamp_ms: int | None
+    """Epoch milliseconds that the last line fed bears, or None when it has no stamp."""
+
+    def feed(self, line: bytes) -> list[Signal]:
+        """The signals of one line (without its newline); whatever it holds, this returns."""
+        ...
+
+    def finish(self) -> list[Signal]:
+        """What was held back when the output ended; call once."""
+        ...
+
+
+class AgentProgram(Protocol):
+    """One agent program."""
+
+    name: str
+    """As in a hank's ``agent`` and in the name of the raw log."""
+
+    def command(self, request: TurnRequest) -> Command:
+        """The command line of one turn; raises ``UsageError`` for what the program cannot do."""
+        ...
+
+    def dialect(self) -> Dialect:
+        """A fresh reader for one process's output."""
+        ...
+
+
+@runtime_checkable
+class Resumes(Protocol):
+    """A program that can continue a session; a missing method is the capability's absence."""
+
+    def resume(self, request: TurnRequest, session_id: str) -> Command:
+        """The command line of a further turn of that session."""
+        ...
+
+
+@runtime_checkable
+class Steers(Protocol):
+    """A program that takes messages while it works."""
+
+    def steer(self, text: str) -> bytes:
+        """The line to write to stdin; it is taken at the agent's next step."""
+        ...
+
+
+@runtime_checkable
+class Interrupts(Protocol):
+    """A program that stops its running step on request and stays alive."""
+
+    def interrupt(self, request_id: str) -> bytes:
+        """The line to write to stdin."""
+        ...

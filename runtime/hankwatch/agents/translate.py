@@ -1,0 +1,239 @@
+"""From signals to event payloads: the one place that knows a codon's calls, usage and copies (spec hank 2.4)."""
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any, assert_never
+
+from pydantic import ValidationError
+
+from hankwatch.agents.account import Account
+from hankwatch.agents.signals import (
+    Junk,
+    Recorded,
+    Reported,
+    Result,
+    Retried,
+    Signal,
+    Spoke,
+    Started,
+    Tokens,
+    ToolFinished,
+    ToolUsed,
+    Used,
+)
+from hankwatch.core.fingerprint import fingerprint
+from hankwatch.events.activity import AssistantAction, ToolResult
+from hankwatch.events.catalogue import PAYLOADS
+from hankwatch.events.payload import Payload
+from hankwatch.events.run import ErrorEvent, Info, TokenUsage
+
+_MAX_EARLY_RESULTS = 64
+
+
+@dataclass(slots=True)
+class _Call:
+    name: str
+    at_ms: int
+    open: bool = True
+
+
+class Translator:
+    """Turns one attempt's signals into payloads that carry its codon's id.
+
+    One per attempt, over all its turns. Neither cleans nor redacts: emitting does. Instants are stream
+    time in epoch milliseconds.
+    """
+
+    def __init__(self, codon_id: str, base_codon_id: str | None = None, *, tool_result_chars: int = 2_500) -> None:
+        self.counts: Counter[str] = Counter()
+        """What did not become an event of its own, by name.
+
+        ``junk`` lines not of the dialect · ``replayed`` copies of what was seen before · ``bad_line``
+        payloads that did not fit (an ``info`` each) · ``dropped_keys`` of recorded events · ``early_results``
+        that came before their call · ``unknown_results`` whose call never came · ``calls_without_result``,
+        known after ``finish``.
+        """
+        self.account = Account()
+        """Tokens and cost so far."""
+        self.session_id = ""
+        """The last session named; empty until then."""
+        self._ids: dict[str, Any] = {"codon_id": codon_id, "base_codon_id": base_codon_id}
+        self._tool_result_chars = tool_result_chars
+        self._calls: dict[str, _Call] = {}
+        self._early: dict[str, ToolFinished] = {}
+        self._seen: set[object] = set()
+        self._problem = ""
+
+    def translate(self, signal: Signal, at_ms: int) -> list[Payload]:
+        """The payloads of one signal that arrived at ``at_ms``; often one, sometimes none."""
+        payloads: list[Payload] = []
+        match signal:
+            case Started():
+                self.session_id = signal.session_id or self.session_id
+            case Spoke():
+                payloads = self._spoke(signal)
+            case ToolUsed():
+                payloads = self._tool_used(signal, at_ms)
+            case ToolFinished():
+                payloads = self._tool_finished(signal, at_ms)
+            case Used():
+                increment = self.account.add(signal)
+                payloads = [] if increment is None else [self._usage(increment)]
+            case Retried():
+                text = f"The agent retries its model request: {signal.message}"
+                payloads = [Info(message=text, code="transport-retry")]
+            case Reported():
+                payloads = self._problem_event(
+                    signal.message, "warning" if signal.severity == "warning" else "operation"
+                )
+            case Result():
+                if not signal.success or signal.is_error:
+                    payloads = self._problem_event(signal.text, "codon")
+            case Recorded():
+                payloads = self._recorded(signal, at_ms)
+            case Junk():
+                self.counts["junk"] += 1
+            case _:
+                assert_never(signal)
+        return payloads
+
+    def finish(self) -> list[Payload]:
+        """The codon's final ``token.usage`` when any usage was stated; settles ``counts``. Call once."""
+        self.counts["unknown_results"] += len(self._early)
+        self.counts["calls_without_result"] += sum(call.open for call in self._calls.values())
+        if self.account.tokens == Tokens() and self.account.cost_usd is None:
+            return []
+        return [self._usage(Used(self.account.tokens, model=self.account.model, cost_usd=self.account.cost_usd), True)]
+
+    def _spoke(self, signal: Spoke) -> list[Payload]:
+        if not signal.text:
+            return []
+        if signal.message_id and self._is_copy((signal.message_id, signal.kind, hash(signal.text))):
+            return []
+        return self._build(
+            AssistantAction, action=signal.kind, content=signal.text, parent_tool_use_id=signal.parent, **self._ids
+        )
+
+    def _tool_used(self, signal: ToolUsed, at_ms: int) -> list[Payload]:
+        if signal.id in self._calls:
+            self.counts["replayed"] += 1
+            return []
+        if not signal.id or not signal.name:
+            return [self._bad_line(AssistantAction.TYPE, "a tool call without id or name")]
+        self._calls[signal.id] = _Call(signal.name, at_ms)
+        payloads = self._build(
+            AssistantAction,
+            action="tool_use",
+            content="",
+            tool_name=signal.name,
+            tool_input=dict(signal.input),
+            tool_use_id=signal.id,
+            parent_tool_use_id=signal.parent,
+            **self._ids,
+        )
+        early = self._early.pop(signal.id, None)
+        return payloads if early is None else payloads + self._tool_finished(early, at_ms)
+
+    def _tool_finished(self, signal: ToolFinished, at_ms: int) -> list[Payload]:
+        call = self._calls.get(signal.id)
+        if call is None:
+            return self._hold_early(signal)
+        if not call.open:
+            self.counts["replayed"] += 1
+            return []
+        call.open = False
+        cut = len(signal.text) > self._tool_result_chars
+        return self._build(
+            ToolResult,
+            tool_use_id=signal.id,
+            tool_name=call.name,
+            result=signal.text[: self._tool_result_chars] + "..." if cut else signal.text,
+            truncated=cut,
+            original_length=len(signal.text),
+            execution_time_ms=max(0, at_ms - call.at_ms),
+            is_error=signal.is_error,
+            outcome=signal.outcome,
+            parent_tool_use_id=signal.parent,
+            fingerprint=fingerprint(signal.text),
+            **self._ids,
+        )
+
+    def _hold_early(self, signal: ToolFinished) -> list[Payload]:
+        # Parallel calls can be answered before they are announced.
+        if len(self._early) >= _MAX_EARLY_RESULTS:
+            self.counts["unknown_results"] += 1
+        else:
+            self.counts["early_results"] += 1
+            self._early[signal.id] = signal
+        return []
+
+    def _usage(self, used: Used, final: bool | None = None) -> TokenUsage:
+        return TokenUsage(
+            input_tokens=used.tokens.input,
+            output_tokens=used.tokens.output,
+            cache_creation_tokens=used.tokens.cache_creation,
+            cache_read_tokens=used.tokens.cache_read,
+            total_cost=used.cost_usd,
+            model_id=used.model,
+            is_final=final,
+            **self._ids,
+        )
+
+    def _problem_event(self, message: str, severity: str) -> list[Payload]:
+        # The line that ends a turn repeats the error that ended it.
+        if not message or message == self._problem:
+            return []
+        self._problem = message
+        codon, base = self._ids["codon_id"], self._ids["base_codon_id"]
+        return self._build(ErrorEvent, message=message, codon=codon, base_codon_id=base, fatal=False, severity=severity)
+
+    def _recorded(self, signal: Recorded, at_ms: int) -> list[Payload]:
+        if signal.id and self._is_copy(signal.id):
+            return []
+        model = PAYLOADS.get(signal.type)
+        if model is None:
+            self.counts["junk"] += 1
+            return []
+        names = {info.alias or name: name for name, info in model.model_fields.items()}
+        known = {names[key]: value for key, value in signal.data.items() if key in names}
+        self.counts["dropped_keys"] += len(signal.data) - len(known)
+        known |= {name: value for name, value in self._ids.items() if name in model.model_fields}
+        return [] if self._is_copied_call(signal, at_ms) else self._build(model, **known)
+
+    def _is_copied_call(self, signal: Recorded, at_ms: int) -> bool:
+        """Whether a recorded call or result was seen before; notes it when not."""
+        call_id = signal.data.get("toolUseId")
+        if not isinstance(call_id, str) or not call_id:
+            return False
+        if signal.type == AssistantAction.TYPE:
+            if copied := call_id in self._calls:
+                self.counts["replayed"] += 1
+            else:
+                self._calls[call_id] = _Call(str(signal.data.get("toolName")), at_ms)
+            return copied
+        if signal.type == ToolResult.TYPE and (call := self._calls.get(call_id)) is not None:
+            if copied := not call.open:
+                self.counts["replayed"] += 1
+            call.open = False
+            return copied
+        return False
+
+    def _is_copy(self, key: object) -> bool:
+        if key in self._seen:
+            self.counts["replayed"] += 1
+            return True
+        self._seen.add(key)
+        return False
+
+    def _build(self, model: type[Payload], **fields: Any) -> list[Payload]:
+        try:
+            return [model(**fields)]
+        except ValidationError as error:
+            fault = error.errors(include_url=False, include_input=False)[0]
+            where = ".".join(str(part) for part in fault["loc"])
+            return [self._bad_line(model.TYPE, f"{where}: {fault['msg']}")]
+
+    def _bad_line(self, type_name: str, reason: str) -> Info:
+        self.counts["bad_line"] += 1
+        details = {"type": type_name, "reason": reason, "codonId": self._ids["codon_id"]}
+        return Info(message=f"The agent's {type_name} was left out: {reason}", code="bad-line", details=details)

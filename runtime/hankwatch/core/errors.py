@@ -14,6 +14,7 @@
     ├── ModelCallFailed               a model call that produced no usable reply
     ├── TemplateFault                 a prompt that does not parse
     ├── RenderFault                   a prompt that failed while rendering
+    ├── ProcessNotStarted             a child program that could not be started
     └── PathRefused                   a path an author or config may not use
 
 A sentinel's failure becomes an event; only ``InfrastructureError`` (and cancellation) ends a run.
@@ -175,3 +176,15 @@ class PathRefused(HankwatchError):
         self.path = path
         self.reason = reason
         super().__init__(f"{path!r}: {reason}")
+
+
+class ProcessNotStarted(HankwatchError):
+    """A child program that is not there, not executable, or for which the system has no room."""
+
+    code = "process-not-started"
+
+    def __init__(self, program: str, reason: str) -> None:
+        self.program = program
+        self.reason = reason
+        super().__init__(f"{program} cannot be started: {reason}")
+        self.hint = f"check that {program} is installed and on the PATH this run gives its children"

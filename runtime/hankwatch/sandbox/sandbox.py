@@ -1,0 +1,152 @@
+"""Templates rendered in a worker process that may be lost at any time."""
+
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self
+
+import anyio
+import anyio.abc
+import orjson
+
+from hankwatch.core.clock import Clock
+from hankwatch.core.errors import ProcessNotStarted, RenderFault, TemplateFault
+from hankwatch.processes import Child, Line, spawn
+from hankwatch.processes.limits import ends_within
+
+JOB_LIMIT_S = 2.0
+"""Wall time of one job, from when the worker has read it (spec sentinels 6)."""
+
+Engine = Literal["jinja", "eta"]
+
+# The worker's own alarm ends a job after 2 s; this only catches a worker that never took it.
+_BACKSTOP_S = 10.0
+# JSON writes a control character of a 32 MiB prompt with six bytes.
+_REPLY_CAP_BYTES = 6 * 32 * 1024 * 1024 + 1024
+_ATTEMPTS = 2
+_numbers = count(1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Worker:
+    child: Child
+    replies: AsyncIterator[Line]
+    retired: anyio.Event = field(default_factory=anyio.Event)
+
+
+@dataclass(frozen=True, slots=True)
+class _Failed:
+    """A job that gave no text."""
+
+    reason: str
+    line: int | None = None
+
+
+class Sandbox:
+    """Checks and renders templates, one at a time in the order of the calls; used as ``async with``.
+
+    Each job has 2 s from when the worker takes it, 512 MB and 32 MiB of output; going over a limit fails that
+    job alone. A worker that ends for another reason is replaced and its job tried once more. Leaving the
+    block ends the worker. Any task may call; a cancelled call gives its worker up.
+    """
+
+    def __init__(self, *, clock: Clock) -> None:
+        self._clock = clock
+        self._turn = anyio.Lock()
+        self._worker: _Worker | None = None
+        self._closed = False
+        self._tasks: anyio.abc.TaskGroup = anyio.create_task_group()
+
+    async def __aenter__(self) -> Self:
+        await self._tasks.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._closed = True
+        self._tasks.cancel_scope.cancel()
+        await self._tasks.__aexit__(None, None, None)
+
+    async def check(self, engine: Engine, source: str) -> None:
+        """Compile ``source``.
+
+        Raises:
+            TemplateFault: it does not parse, goes over a limit while compiling, or its engine is not there yet.
+        """
+        outcome = await self._run({"engine": engine, "source": source, "context": None})
+        if isinstance(outcome, _Failed):
+            raise TemplateFault(outcome.reason, outcome.line)
+
+    async def render(self, engine: Engine, source: str, context: Mapping[str, Any]) -> str:
+        """The text of ``source`` over ``context``, which is plain JSON data and never a template itself.
+
+        Raises:
+            RenderFault: anything that keeps it from giving a text, limits and lost workers included.
+        """
+        outcome = await self._run({"engine": engine, "source": source, "context": dict(context)})
+        if isinstance(outcome, _Failed):
+            raise RenderFault(outcome.reason, outcome.line)
+        return outcome
+
+    async def _run(self, job: dict[str, Any]) -> "str | _Failed":
+        try:
+            frame = orjson.dumps(job, option=orjson.OPT_APPEND_NEWLINE)
+        except TypeError as error:
+            return _Failed(f"the context is not plain JSON data: {error}")
+        async with self._turn:
+            for _ in range(_ATTEMPTS):
+                if self._closed:
+                    return _Failed("the sandbox is closed")
+                try:
+                    worker = self._worker or await self._tasks.start(self._own_worker)
+                except ProcessNotStarted as error:
+                    return _Failed(str(error))
+                outcome = await self._attempt(worker, frame)
+                if outcome is not None:
+                    return outcome
+        return _Failed(f"the sandbox worker was lost twice: {worker.child.stderr_tail()[-200:] or 'killed'}")
+
+    async def _attempt(self, worker: _Worker, frame: bytes) -> "str | _Failed | None":
+        """The outcome of one job, or None when the worker was lost; keeps the worker only when it is in step."""
+        self._worker = None
+        reply: Line | None = None
+        exit_signal: int | None = None
+
+        async def exchange() -> None:
+            nonlocal reply, exit_signal
+            if await worker.child.send(frame):
+                reply = await anext(worker.replies, None)
+            if reply is None:
+                exit_signal = (await worker.child.wait()).signal
+
+        try:
+            in_time = await ends_within(self._clock, _BACKSTOP_S, exchange)
+            if not in_time or exit_signal == signal.SIGALRM:
+                return _Failed(f"took longer than {JOB_LIMIT_S:g} s")
+            if reply is None or not reply.terminated:
+                return None
+            answer = orjson.loads(reply.data)
+            if not answer.get("spent"):
+                self._worker = worker
+            return answer["text"] if "text" in answer else _Failed(answer["fault"], answer["line"])
+        finally:
+            if self._worker is not worker:
+                worker.retired.set()
+
+    async def _own_worker(self, *, task_status: anyio.abc.TaskStatus[_Worker]) -> None:
+        # A Python that was built with a shared library is found by this variable alone on some systems.
+        env = {name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ}
+        marker = f"sandbox/{os.getpid()}/{next(_numbers)}"
+        argv = (sys.executable, "-I", "-m", "hankwatch.sandbox.worker")
+        async with spawn(
+            argv, cwd=Path("/"), env=env, marker=marker, clock=self._clock, stdin=True, cap_bytes=_REPLY_CAP_BYTES
+        ) as child:
+            worker = _Worker(child, child.lines())
+            task_status.started(worker)
+            await worker.retired.wait()

@@ -81,7 +81,7 @@ class _Handler(BaseHTTPRequestHandler):
     server_state: ModelServer
     timeout = 5
 
-    def do_POST(self) -> None:  # noqa: N802 - the name http.server asks for
+    def do_POST(self) -> None:
         state = self.server_state
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         answer = state.script.popleft() if state.script else state.default

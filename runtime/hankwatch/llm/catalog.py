@@ -199,7 +199,8 @@ def _same_provider(provider: str, listed: str) -> bool:
 
 def _read_registry() -> dict[str, _Entry]:
     spec = importlib.util.find_spec("litellm")
-    assert spec is not None and spec.submodule_search_locations, "litellm is a dependency of this package"
+    assert spec is not None, "litellm is a dependency of this package"
+    assert spec.submodule_search_locations
     file = Path(spec.submodule_search_locations[0]) / "model_prices_and_context_window_backup.json"
     listed: dict[str, dict[str, Any]] = orjson.loads(file.read_bytes())
     entries = {}

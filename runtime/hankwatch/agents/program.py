@@ -34,10 +34,15 @@ class Command:
 class Dialect(Protocol):
     """Turns one process's output lines into signals. Stateful, one per process, never raises."""
 
-    states_result: bool
-    """False for a program without a result line: its exit code alone ends the turn."""
-    stamp_ms: int | None
-    """Epoch milliseconds that the last line fed bears, or None when it has no stamp."""
+    @property
+    def states_result(self) -> bool:
+        """False for a program without a result line: its exit and its last word alone end the turn."""
+        ...
+
+    @property
+    def stamp_ms(self) -> int | None:
+        """Epoch milliseconds that the last line fed bears, or None when it has no stamp."""
+        ...
 
     def feed(self, line: bytes) -> list[Signal]:
         """The signals of one line (without its newline); whatever it holds, this returns."""
@@ -51,8 +56,10 @@ class Dialect(Protocol):
 class AgentProgram(Protocol):
     """One agent program."""
 
-    name: str
-    """As in a hank's ``agent`` and in the name of the raw log."""
+    @property
+    def name(self) -> str:
+        """As in a hank's ``agent`` and in the name of the raw log."""
+        ...
 
     def command(self, request: TurnRequest) -> Command:
         """The command line of one turn; raises ``UsageError`` for what the program cannot do."""

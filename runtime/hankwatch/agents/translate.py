@@ -51,7 +51,7 @@ class Translator:
         ``junk`` lines not of the dialect · ``replayed`` copies of what was seen before · ``bad_line``
         payloads that did not fit (an ``info`` each) · ``dropped_keys`` of recorded events · ``early_results``
         that came before their call · ``unknown_results`` whose call never came · ``calls_without_result``,
-        known after ``finish``.
+        known after ``finish`` · ``repeated_problems`` said again with nothing done in between.
         """
         self.account = Account()
         """Tokens and cost so far."""
@@ -78,7 +78,7 @@ class Translator:
                 payloads = self._tool_finished(signal, at_ms)
             case Used():
                 increment = self.account.add(signal)
-                payloads = [] if increment is None else [self._usage(increment)]
+                payloads = [] if increment is None else self._usage(increment)
             case Retried():
                 text = f"The agent retries its model request: {signal.message}"
                 payloads = [Info(message=text, code="transport-retry")]
@@ -103,11 +103,12 @@ class Translator:
         self.counts["calls_without_result"] += sum(call.open for call in self._calls.values())
         if self.account.tokens == Tokens() and self.account.cost_usd is None:
             return []
-        return [self._usage(Used(self.account.tokens, model=self.account.model, cost_usd=self.account.cost_usd), True)]
+        return self._usage(Used(self.account.tokens, model=self.account.model, cost_usd=self.account.cost_usd), True)
 
     def _spoke(self, signal: Spoke) -> list[Payload]:
         if not signal.text:
             return []
+        self._problem = ""
         if signal.message_id and self._is_copy((signal.message_id, signal.kind, hash(signal.text))):
             return []
         return self._build(
@@ -120,6 +121,7 @@ class Translator:
             return []
         if not signal.id or not signal.name:
             return [self._bad_line(AssistantAction.TYPE, "a tool call without id or name")]
+        self._problem = ""
         self._calls[signal.id] = _Call(signal.name, at_ms)
         payloads = self._build(
             AssistantAction,
@@ -167,8 +169,9 @@ class Translator:
             self._early[signal.id] = signal
         return []
 
-    def _usage(self, used: Used, final: bool | None = None) -> TokenUsage:
-        return TokenUsage(
+    def _usage(self, used: Used, final: bool | None = None) -> list[Payload]:
+        return self._build(
+            TokenUsage,
             input_tokens=used.tokens.input,
             output_tokens=used.tokens.output,
             cache_creation_tokens=used.tokens.cache_creation,
@@ -180,8 +183,11 @@ class Translator:
         )
 
     def _problem_event(self, message: str, severity: str) -> list[Payload]:
+        if not message:
+            return []
         # The line that ends a turn repeats the error that ended it.
-        if not message or message == self._problem:
+        if message == self._problem:
+            self.counts["repeated_problems"] += 1
             return []
         self._problem = message
         codon, base = self._ids["codon_id"], self._ids["base_codon_id"]

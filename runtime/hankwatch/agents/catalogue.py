@@ -1,0 +1,65 @@
+"""From what a hank says to the agent program that does it (spec hank 1 and 3)."""
+
+import re
+import shlex
+from pathlib import Path
+
+from hankwatch.agents.claude import Claude
+from hankwatch.agents.execute import ExecAgent
+from hankwatch.agents.program import AgentProgram
+from hankwatch.agents.recorded import RecordedAgent
+from hankwatch.core.errors import NotYetSupported, UsageError
+from hankwatch.hank.model import AgentSpec
+
+PROGRAMS = ("claude", "codex", "gemini", "qwen", "opencode", "pi", "copilot", "vibe", "openhands", "cline")
+"""The programs a hank may name."""
+
+_BY_MODEL = (
+    (re.compile(r"^pi/"), "pi"),
+    (re.compile(r"anthropic|claude|sonnet|opus|haiku"), "claude"),
+    (re.compile(r"gpt|codex|(^|/)o\d"), "codex"),
+    (re.compile(r"gemini|google|flash"), "gemini"),
+)
+
+
+def program_for_model(model: str) -> str:
+    """The program that runs a model when the hank names none; ``pi`` runs what nobody else does."""
+    return next((name for pattern, name in _BY_MODEL if pattern.search(model.lower())), "pi")
+
+
+def agent_for(agent: str | AgentSpec | None, model: str, *, hank_dir: Path) -> AgentProgram:
+    """The program a codon runs.
+
+    Args:
+        agent: The codon's ``agent``: a name, ``recorded:PATH``, ``exec:COMMAND``, a spec, or None.
+        model: The codon's model id; names the program when ``agent`` does not.
+        hank_dir: What a relative PATH stands under.
+
+    Raises:
+        NotYetSupported: A program of the contract that this version does not run.
+        UsageError: No program has this name, or the command is none.
+    """
+    spec = agent if isinstance(agent, AgentSpec) else AgentSpec(name=agent or program_for_model(model))
+    kind, _, rest = spec.name.partition(":")
+    match kind:
+        case "recorded" if rest:
+            return RecordedAgent(hank_dir / rest)
+        case "exec" if rest or spec.command:
+            return ExecAgent(spec.command or _split(rest), spec.env)
+        case "claude":
+            return Claude(spec.command or ("claude",), spec.env)
+        case _ if kind in PROGRAMS:
+            raise NotYetSupported(f"the agent {kind}")
+        case _:
+            known = ", ".join(PROGRAMS)
+            raise UsageError(f"no agent is named {spec.name!r}", hint=f"one of {known}, recorded:PATH or exec:COMMAND")
+
+
+def _split(command: str) -> tuple[str, ...]:
+    try:
+        words = tuple(shlex.split(command))
+    except ValueError as error:
+        raise UsageError(f"exec:{command}: {error}", hint="quote it as a shell would; no shell runs it") from error
+    if not words:
+        raise UsageError("exec: names no command")
+    return words

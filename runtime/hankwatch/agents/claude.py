@@ -1,0 +1,205 @@
+"""Claude Code: ``claude -p --output-format stream-json`` (also read for look-alikes printing that dialect)."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from hankwatch.agents.dialect import TableDialect
+from hankwatch.agents.program import Command, TurnRequest
+from hankwatch.agents.records import Record, joined_text
+from hankwatch.agents.signals import (
+    CallOutcome,
+    Result,
+    Retried,
+    Signal,
+    Spoke,
+    Started,
+    Tokens,
+    ToolFinished,
+    ToolUsed,
+    Used,
+)
+
+_NOT_EXECUTED: Mapping[str, CallOutcome] = {"permission-rule": "denied", "user-rejected": "cancelled"}
+_DENIED = ("requested permissions to", "Permission to use", "hook error:")
+_CANCELLED = ("[Request interrupted by user", "The user doesn't want to proceed")
+_SYNTHETIC = "<synthetic>"
+"""The model of a message that the program wrote itself, such as an API error."""
+_PERMISSION_FLAGS = ("--permission-mode", "--allowedTools", "--allowed-tools", "--dangerously-skip-permissions")
+
+
+class ClaudeDialect(TableDialect):
+    """Reads the stream-json lines; one block per line, the lines of a message share its id.
+
+    ``message.usage`` is what was known when the message began (one output token), so each result line
+    closes the account: tokens and money since the line before it, sub-agents included, taken from
+    ``model_usage_since_last_result``, else from the growth of ``modelUsage``, else from ``usage``. The
+    money of older versions is the growth of ``total_cost_usd``, which runs over the whole session.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            {"system": self._system, "assistant": self._assistant, "user": self._user, "result": self._result}
+        )
+        self._denied: set[str] = set()
+        self._stated = Tokens()
+        self._stated_cost_usd = 0.0
+
+    def _system(self, record: Record) -> Iterator[Signal]:
+        match record.text("subtype"):
+            case "init":
+                yield Started(record.text("session_id"), record.text("model") or None)
+            case "api_retry":
+                yield Retried(
+                    f"attempt {record.count('attempt')} of {record.count('max_retries')}: "
+                    f"{record.text('error') or 'request failed'} (status {record.get('error_status')}), "
+                    f"next in {record.count('retry_delay_ms')} ms"
+                )
+            case "permission_denied":
+                self._denied.add(record.text("tool_use_id"))
+            case _:
+                pass
+
+    def _assistant(self, record: Record) -> Iterator[Signal]:
+        message = record.child("message")
+        message_id = message.text("id")
+        model = message.text("model") if message.text("model") not in ("", _SYNTHETIC) else None
+        parent = record.text("parent_tool_use_id") or None
+        if usage := message.child("usage"):
+            yield Used(_tokens(usage), message_id, model)
+        content = message.get("content")
+        if isinstance(content, str):
+            yield Spoke("message", content, parent, message_id)
+        for block in message.children("content"):
+            yield from _block(block, message_id, parent)
+
+    def _user(self, record: Record) -> Iterator[Signal]:
+        parent = record.text("parent_tool_use_id") or None
+        kinds = {meta.text("id"): meta.text("non_execution_kind") for meta in record.children("tool_result_meta")}
+        for block in record.child("message").children("content"):
+            if block.text("type") == "tool_result":
+                call = block.text("tool_use_id")
+                text, is_error = joined_text(block.get("content")), block.flag("is_error")
+                yield ToolFinished(
+                    call, text, self._outcome(call, text, is_error, kinds.get(call, "")), is_error, parent
+                )
+
+    def _outcome(self, call: str, text: str, is_error: bool, kind: str) -> CallOutcome:
+        if call in self._denied:
+            return "denied"
+        if kind in _NOT_EXECUTED:
+            return _NOT_EXECUTED[kind]
+        if not is_error:
+            return "ok"
+        if text.startswith(_CANCELLED):
+            return "cancelled"
+        return "denied" if any(words in text[:200] for words in _DENIED) else "error"
+
+    def _result(self, record: Record) -> Iterator[Signal]:
+        yield self._account(record)
+        errors = record.get("errors")
+        yield Result(
+            success=record.text("subtype") == "success",
+            is_error=record.flag("is_error"),
+            text=record.text("result") or (joined_text(errors) if isinstance(errors, list) else ""),
+            subtype=record.text("subtype"),
+            terminal_reason=record.text("terminal_reason"),
+        )
+
+    def _account(self, record: Record) -> Used:
+        total_cost_usd = record.number("total_cost_usd")
+        cost_usd = None if total_cost_usd is None else max(0.0, total_cost_usd - self._stated_cost_usd)
+        self._stated_cost_usd = total_cost_usd if total_cost_usd is not None else self._stated_cost_usd
+        models = record.child("modelUsage")
+        model = next(iter(models.raw), None) if len(models.raw) == 1 else None
+        cumulative = _sum_of_models(models)
+        if isinstance(record.get("model_usage_since_last_result"), dict):
+            since = record.child("model_usage_since_last_result")
+            tokens = _sum_of_models(since)
+            cost_usd = sum(since.number(name, "costUSD") or 0.0 for name in since.raw)
+        elif models:
+            tokens = cumulative.beyond(self._stated)
+        else:
+            tokens = _tokens(record.child("usage"))
+        self._stated = cumulative
+        return Used(tokens, model=model, cost_usd=cost_usd, total=True)
+
+
+def _block(block: Record, message_id: str, parent: str | None) -> Iterator[Signal]:
+    match block.text("type"):
+        case "text":
+            yield Spoke("message", block.text("text"), parent, message_id)
+        case "thinking":
+            yield Spoke("thinking", block.text("thinking"), parent, message_id)
+        case "tool_use":
+            yield ToolUsed(block.text("id"), block.text("name"), block.child("input").raw, parent)
+        case _:
+            pass
+
+
+def _tokens(usage: Record) -> Tokens:
+    return Tokens(
+        usage.count("input_tokens"),
+        usage.count("output_tokens"),
+        usage.count("cache_creation_input_tokens"),
+        usage.count("cache_read_input_tokens"),
+    )
+
+
+def _sum_of_models(models: Record) -> Tokens:
+    total = Tokens()
+    for name in models.raw:
+        usage = models.child(name)
+        total += Tokens(
+            usage.count("inputTokens"),
+            usage.count("outputTokens"),
+            usage.count("cacheCreationInputTokens"),
+            usage.count("cacheReadInputTokens"),
+        )
+    return total
+
+
+@dataclass(frozen=True, slots=True)
+class Claude:
+    """The real program: steerable over stdin, interruptible by a control request, resumable."""
+
+    executable: Sequence[str] = ("claude",)
+    """How to start it; fixed arguments may follow the path."""
+    env: Mapping[str, str] = field(default_factory=dict)
+    name: str = "claude"
+
+    def command(self, request: TurnRequest) -> Command:
+        """See ``AgentProgram.command``. Permissions are bypassed unless ``executable`` says something itself."""
+        return self._command(request, ())
+
+    def resume(self, request: TurnRequest, session_id: str) -> Command:
+        """See ``Resumes``."""
+        return self._command(request, ("--resume", session_id))
+
+    def steer(self, text: str) -> bytes:
+        """See ``Steers``."""
+        return _line({"type": "user", "message": {"role": "user", "content": [{"type": "text", "text": text}]}})
+
+    def interrupt(self, request_id: str) -> bytes:
+        """See ``Interrupts``."""
+        return _line({"type": "control_request", "request_id": request_id, "request": {"subtype": "interrupt"}})
+
+    def dialect(self) -> ClaudeDialect:
+        """See ``AgentProgram.dialect``."""
+        return ClaudeDialect()
+
+    def _command(self, request: TurnRequest, extra: Sequence[str]) -> Command:
+        argv = [*self.executable, "-p", "--output-format", "stream-json", "--verbose", "--input-format", "stream-json"]
+        if not any(flag in self.executable for flag in _PERMISSION_FLAGS):
+            argv += ["--permission-mode", "bypassPermissions"]
+        if request.model:
+            argv += ["--model", request.model.removeprefix("anthropic/")]
+        if request.system_prompt:
+            argv += ["--append-system-prompt", request.system_prompt]
+        return Command((*argv, *extra), self.env, (self.steer(request.prompt),), stdin_open=True)
+
+
+def _line(value: dict[str, Any]) -> bytes:
+    return orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE)

@@ -1,0 +1,47 @@
+"""The loop that every dialect shares: a line, its ``type``, the handler of that type."""
+
+from collections.abc import Callable, Iterable, Mapping
+
+from hankwatch.agents.records import Record, read_record
+from hankwatch.agents.signals import Junk, Signal
+
+Handler = Callable[[Record], Iterable[Signal]]
+"""What the lines of one type mean."""
+
+
+class TableDialect:
+    """A dialect as a table from a line's ``type`` to its meaning; other types are the program's own noise.
+
+    Subclasses hand their table to ``__init__`` and override ``finish`` when they hold something back.
+    """
+
+    states_result: bool = True
+    """See ``Dialect.states_result``."""
+
+    def __init__(self, handlers: Mapping[str, Handler]) -> None:
+        self.stamp_ms: int | None = None
+        """See ``Dialect.stamp_ms``."""
+        self._handlers = handlers
+
+    def feed(self, line: bytes) -> list[Signal]:
+        """See ``Dialect.feed``."""
+        self.stamp_ms = None
+        if not line.strip():
+            return []
+        record = read_record(line)
+        if isinstance(record, Junk):
+            return [record]
+        self.stamp_ms = record.stamp_ms()
+        kind = record.text("type")
+        if not kind:
+            return [Junk(line, "an object without a type")]
+        return list(self.meaning(kind, record))
+
+    def meaning(self, kind: str, record: Record) -> Iterable[Signal]:
+        """The signals of a record of type ``kind``."""
+        handler = self._handlers.get(kind)
+        return handler(record) if handler is not None else ()
+
+    def finish(self) -> list[Signal]:
+        """See ``Dialect.finish``."""
+        return []

@@ -1,0 +1,70 @@
+"""Our own journals, and any command that prints our envelope, read as an agent's output."""
+
+from collections.abc import Iterator
+
+from hankwatch.agents.dialect import TableDialect
+from hankwatch.agents.records import Record
+from hankwatch.agents.signals import Recorded, Result, Retried, Signal, Started, Tokens, Used
+
+_REPEATED = (
+    "assistant.action",
+    "tool.result",
+    "file.updated",
+    "filetree.updated",
+    "rig.output",
+    "rig.setup.completed",
+    "rig.setup.failed",
+)
+_TRANSPORT_RETRY = "transport-retry"
+
+
+class EnvelopeDialect(TableDialect):
+    """Reads ``{"id","timestamp","type","data"}`` lines: what the agent did is repeated, the rest is history.
+
+    Totals of a recorded codon (``isFinal``, or a model named as in 0.10) correct the usage before them; a
+    recorded ``codon.completed`` is the result. A journal may be cut before it, so none is required.
+    """
+
+    states_result = False
+
+    def __init__(self) -> None:
+        super().__init__(
+            {
+                **dict.fromkeys(_REPEATED, self._repeated),
+                "token.usage": self._usage,
+                "info": self._info,
+                "codon.started": self._started,
+                "codon.completed": self._completed,
+            }
+        )
+
+    def _repeated(self, record: Record) -> Iterator[Signal]:
+        yield Recorded(record.text("type"), record.child("data").raw, record.text("id"))
+
+    def _usage(self, record: Record) -> Iterator[Signal]:
+        data = record.child("data")
+        yield Used(
+            Tokens(
+                data.count("inputTokens"),
+                data.count("outputTokens"),
+                data.count("cacheCreationTokens"),
+                data.count("cacheReadTokens"),
+            ),
+            message_id=record.text("id"),
+            model=data.text("modelId") or None,
+            cost_usd=data.number("totalCost"),
+            total=data.flag("isFinal") or bool(data.child("modelUsage")),
+        )
+
+    def _info(self, record: Record) -> Iterator[Signal]:
+        if record.text("data", "code") == _TRANSPORT_RETRY:
+            yield Retried(record.text("data", "message"))
+
+    def _started(self, record: Record) -> Iterator[Signal]:
+        yield Started(record.text("data", "sessionId"))
+
+    def _completed(self, record: Record) -> Iterator[Signal]:
+        data = record.child("data")
+        success = data.flag("success")
+        reason = data.text("failureReason", "message") or data.text("failureReason", "type")
+        yield Result(success, not success, reason, subtype="success" if success else "failed")

@@ -1,0 +1,120 @@
+"""An error's text, read for why it failed and whether trying again can help (reference 3.3)."""
+
+import re
+
+from hankwatch.events.shapes import FailureReason, FailureType
+
+_HOUR_MS = 3_600_000
+_MAX_MESSAGE_CHARS = 2_000
+
+
+def _any(*words: str) -> re.Pattern[str]:
+    return re.compile("|".join(words), re.IGNORECASE)
+
+
+RULES: tuple[tuple[str, re.Pattern[str], FailureType, bool], ...] = (
+    ("worded rate limit", _any(r"rate[ _-]?limit", "too many requests", "throttl"), "rate-limit", True),
+    (
+        "no money or quota",
+        _any("credit", "billing", "insufficient", "quota", "available balance", "out of budget", "usage limit"),
+        "api-error",
+        False,
+    ),
+    (
+        "AWS credentials",
+        _any(
+            r"(Expired|Invalid)Token",
+            r"UnrecognizedClientException",
+            r"AccessDeniedException",
+            r"InvalidSignatureException",
+            r"security token (included in the request )?is",
+            r"not authorized to perform",
+            r"could not load credentials",
+        ),
+        "api-error",
+        False,
+    ),
+    ("timeout", _any("time[ -]?out", "timed out", "deadline exceeded"), "timeout", True),
+    (
+        "authentication",
+        _any(r"\b40[13]\b", "unauthori[sz]ed", "authenticat", "forbidden", "permission[ _]denied", r"api[ _-]?key"),
+        "api-error",
+        False,
+    ),
+    (
+        "a request that cannot be right",
+        _any(r"invalid[ _-]request", "prompt is too long", "validation", r"\b400\b"),
+        "api-error",
+        False,
+    ),
+    ("bare 429", _any(r"\b429\b"), "rate-limit", True),
+    (
+        "network",
+        _any(
+            "ECONN(RESET|REFUSED|ABORTED)",
+            "ENOTFOUND",
+            "EAI_AGAIN",
+            "EPIPE",
+            "socket",
+            "network",
+            "connection (error|refused|reset|closed|lost|failed)",
+            "fetch failed",
+            "stream (disconnected|closed)",
+        ),
+        "api-error",
+        True,
+    ),
+    (
+        "server",
+        _any(
+            r"\b5\d\d\b", "overloaded", "internal server error", "bad gateway", "service unavailable", "server_is_busy"
+        ),
+        "api-error",
+        True,
+    ),
+)
+"""What the text says · how it is recognised · failure type · retriable. The first that matches decides."""
+
+_AMOUNT = r"(\d+(?:\.\d+)?)\s*"
+_AFTER = re.compile(
+    r"(?:retry|try again|again|wait|reset)[\w\s\"':=,-]{0,24}?"
+    rf"(?:{_AMOUNT}(h|hours?)\b\s*)?(?:{_AMOUNT}(m|min|minutes?)\b\s*)?(?:{_AMOUNT}(ms|milliseconds?|s|sec|secs|seconds?)?\b)?",
+    re.IGNORECASE,
+)
+
+
+def classify(text: str, *, had_session: bool) -> FailureReason:
+    """Why a program failed, from what it said.
+
+    Text that no rule knows is retriable only when the program had got as far as a session.
+    """
+    for _, pattern, failure, retriable in RULES:
+        if pattern.search(text):
+            return _reason(failure, retriable, text)
+    return _reason("unknown", had_session, text)
+
+
+def no_evidence(*, had_session: bool) -> FailureReason:
+    """The reason when nothing at all was said: an API error, retriable iff there was a session."""
+    return _reason("api-error", had_session, "the agent ended without saying why")
+
+
+def retry_after_ms(text: str) -> int | None:
+    """How long the text asks to wait; None when it does not say, or says more than an hour."""
+    for found in _AFTER.finditer(text):
+        hours, _, minutes, _, rest, unit = found.groups()
+        if hours is None and minutes is None and rest is None:
+            continue
+        rest_ms = float(rest or 0) * (1 if (unit or "").lower().startswith("m") else 1_000)
+        total_ms = round(float(hours or 0) * _HOUR_MS + float(minutes or 0) * 60_000 + rest_ms)
+        return total_ms if 0 < total_ms <= _HOUR_MS else None
+    return None
+
+
+def _reason(failure: FailureType, retriable: bool, text: str) -> FailureReason:
+    return FailureReason(
+        type=failure,
+        retriable=retriable,
+        message=text[:_MAX_MESSAGE_CHARS],
+        retry_after_ms=retry_after_ms(text) if retriable else None,
+    )

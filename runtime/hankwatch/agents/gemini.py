@@ -1,0 +1,100 @@
+"""Gemini CLI: ``gemini --output-format stream-json``."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from hankwatch.agents.dialect import TableDialect
+from hankwatch.agents.records import Record
+from hankwatch.agents.signals import (
+    CallOutcome,
+    Reported,
+    Result,
+    Signal,
+    Spoke,
+    Started,
+    Tokens,
+    ToolFinished,
+    ToolUsed,
+    Used,
+)
+
+_OUTCOMES: Mapping[str, CallOutcome] = {"policy_violation": "denied", "cancelled": "cancelled"}
+
+
+class GeminiDialect(TableDialect):
+    """Reads the stream; assistant text comes in pieces without an end mark, joined until another type.
+
+    A command that exits non-zero has status ``success`` and no code, so it is ``ok`` here. ``stats``
+    states the input without its cached part as ``input``; thoughts are in its total only.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            {
+                "init": self._init,
+                "message": self._message,
+                "tool_use": self._tool_use,
+                "tool_result": self._tool_result,
+                "error": self._error,
+                "result": self._result,
+            }
+        )
+        self._model: str | None = None
+        self._pieces: list[str] = []
+        self._answer = ""
+
+    def meaning(self, kind: str, record: Record) -> Iterable[Signal]:
+        """See ``TableDialect.meaning``; whatever is not a further piece ends the text before it."""
+        if not (kind == "message" and record.text("role") == "assistant"):
+            yield from self.finish()
+        yield from super().meaning(kind, record)
+
+    def finish(self) -> list[Signal]:
+        """The text held back, as one message."""
+        text = "".join(self._pieces)
+        self._pieces.clear()
+        if not text:
+            return []
+        self._answer = text
+        return [Spoke("message", text)]
+
+    def _init(self, record: Record) -> Iterator[Signal]:
+        self._model = record.text("model") or None
+        yield Started(record.text("session_id"), self._model)
+
+    def _message(self, record: Record) -> Iterator[Signal]:
+        if record.text("role") != "assistant":
+            return
+        text = record.text("content")
+        if record.flag("delta"):
+            self._pieces.append(text)
+        # A whole message repeats the pieces before it, or stands alone.
+        elif text != "".join(self._pieces):
+            yield from self.finish()
+            self._pieces.append(text)
+
+    def _tool_use(self, record: Record) -> Iterator[Signal]:
+        yield ToolUsed(record.text("tool_id"), record.text("tool_name"), record.child("parameters").raw)
+
+    def _tool_result(self, record: Record) -> Iterator[Signal]:
+        error = record.child("error")
+        failed = bool(error) or record.text("status") not in ("success", "")
+        kind = error.text("type") or record.text("status")
+        outcome: CallOutcome = _OUTCOMES.get(kind, "error") if failed else "ok"
+        yield ToolFinished(record.text("tool_id"), record.text("output") or error.text("message"), outcome, failed)
+
+    def _error(self, record: Record) -> Iterator[Signal]:
+        severity = record.text("severity")
+        yield Reported(record.text("message"), "warning" if severity == "warning" else "error")
+
+    def _result(self, record: Record) -> Iterator[Signal]:
+        stats = record.child("stats")
+        cached = stats.count("cached")
+        fresh = max(0, stats.count("input_tokens") - cached)
+        yield Used(Tokens(fresh, stats.count("output_tokens"), 0, cached), model=self._model, total=True)
+        status = record.text("status")
+        yield Result(
+            success=status == "success",
+            is_error=bool(record.child("error")),
+            text=record.text("error", "message") or self._answer,
+            subtype=status,
+        )

@@ -1,0 +1,92 @@
+"""opencode: ``opencode run --format json``."""
+
+from collections.abc import Iterable, Iterator
+
+from hankwatch.agents.dialect import TableDialect
+from hankwatch.agents.records import Record
+from hankwatch.agents.signals import (
+    CallOutcome,
+    Channel,
+    Reported,
+    Signal,
+    Spoke,
+    Started,
+    Tokens,
+    ToolFinished,
+    ToolUsed,
+    Used,
+)
+
+_DENIED = ("rejected permission", "rule which prevents", "permission denied by")
+_CANCELLED = ("aborted", "cancelled")
+
+
+class OpencodeDialect(TableDialect):
+    """Reads parts; a tool call appears only once it has ended, so both its signals come at once.
+
+    There is no start line (the session id is on every line) and no result line. Tokens and cost are per
+    step and add up; reasoning tokens stand beside the output tokens and are counted with them.
+    """
+
+    states_result = False
+
+    def __init__(self) -> None:
+        super().__init__(
+            {
+                "text": lambda record: self._speech("message", record),
+                "reasoning": lambda record: self._speech("thinking", record),
+                "tool_use": self._tool_use,
+                "step_finish": self._step_finish,
+                "error": self._error,
+            }
+        )
+        self._session_id = ""
+
+    def meaning(self, kind: str, record: Record) -> Iterable[Signal]:
+        """See ``TableDialect.meaning``; the first line that names the session starts it."""
+        session_id = record.text("sessionID")
+        if session_id and not self._session_id:
+            self._session_id = session_id
+            yield Started(session_id)
+        yield from super().meaning(kind, record)
+
+    def _speech(self, kind: Channel, record: Record) -> Iterator[Signal]:
+        yield Spoke(kind, record.text("part", "text"), message_id=record.text("part", "id"))
+
+    def _tool_use(self, record: Record) -> Iterator[Signal]:
+        part = record.child("part")
+        call, state = part.text("callID"), part.child("state")
+        outcome = _outcome(part.text("tool"), state)
+        yield ToolUsed(call, part.text("tool"), state.child("input").raw)
+        yield ToolFinished(call, state.text("output") or state.text("error"), outcome, outcome != "ok")
+
+    def _step_finish(self, record: Record) -> Iterator[Signal]:
+        part = record.child("part")
+        tokens = part.child("tokens")
+        yield Used(
+            Tokens(
+                tokens.count("input"),
+                tokens.count("output") + tokens.count("reasoning"),
+                tokens.count("cache", "write"),
+                tokens.count("cache", "read"),
+            ),
+            message_id=part.text("id"),
+            cost_usd=part.number("cost"),
+        )
+
+    def _error(self, record: Record) -> Iterator[Signal]:
+        error = record.child("error")
+        status = error.get("data", "statusCode")
+        message = error.text("data", "message") or error.text("message") or error.text("name")
+        yield Reported(message if status is None else f"{message} (status {status})")
+
+
+def _outcome(tool: str, state: Record) -> CallOutcome:
+    if state.text("status") == "error":
+        text = state.text("error")
+        if any(words in text for words in _DENIED):
+            return "denied"
+        return "cancelled" if any(words in text for words in _CANCELLED) else "error"
+    # "invalid" stands for an unknown tool and is completed; a shell's exit code stands in its metadata.
+    failed = tool == "invalid" or state.number("metadata", "exit") not in (None, 0.0)
+    return "error" if failed else "ok"

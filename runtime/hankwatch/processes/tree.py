@@ -7,6 +7,7 @@ finds what process groups and parent ids lose (design "How it runs" 8). Linux on
 import os
 import signal
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
@@ -29,11 +30,9 @@ _ROUNDS = 100
 def marked_pids(prefix: str) -> list[int]:
     """Live processes whose marker is ``prefix`` or lies below it (``run`` covers ``run/codon/1``, not ``run2``).
 
-    Reads ``/proc`` (about 10 µs a process); never lists the calling process. Processes of other users are not seen.
+    Reads ``/proc`` (about 10 µs per process of the machine); never lists the calling process. Processes of other users are not seen.
     """
-    own = os.getpid()
-    pids = (int(name) for name in os.listdir("/proc") if name.isdigit())  # noqa: PTH208 - names are all we need
-    return [pid for pid in pids if pid != own and _bears(pid, prefix)]
+    return _look(prefix).pids
 
 
 async def kill_marked(prefix: str, *, clock: Clock, grace_s: float = 0.0, leader: int | None = None) -> tuple[int, ...]:
@@ -51,19 +50,19 @@ async def kill_marked(prefix: str, *, clock: Clock, grace_s: float = 0.0, leader
         left_s = deadline - clock.monotonic()
         if left_s <= 0:
             break
-        found = await _signal_all(prefix, leader, signal.SIGKILL, clock, left_s)
-        # One look can miss a process that is being exec'ed: its environment is empty for that moment.
-        clean_looks = 0 if found else clean_looks + 1
+        look = await _signal_all(prefix, leader, signal.SIGKILL, clock, left_s)
+        # One look is not enough: a list of /proc is not a snapshot, a fork can slip behind the reader.
+        clean_looks = 0 if look.pids or look.unsure else clean_looks + 1
         if clean_looks == 2:
             return ()
     return tuple(await anyio.to_thread.run_sync(marked_pids, prefix))
 
 
-async def _signal_all(prefix: str, leader: int | None, number: signal.Signals, clock: Clock, limit_s: float) -> int:
-    """Signal all that bear the marker and wait for their ends; how many they were."""
-    marked = await anyio.to_thread.run_sync(marked_pids, prefix)
+async def _signal_all(prefix: str, leader: int | None, number: signal.Signals, clock: Clock, limit_s: float) -> "_Look":
+    """Signal all that bear the marker and wait for their ends; which they were."""
+    look = await anyio.to_thread.run_sync(_look, prefix)
     with ExitStack() as stack:
-        handles = [h for pid in marked[:_HANDLES] if (h := _hold(stack, pid, prefix)) is not None]
+        handles = [h for pid in look.pids[:_HANDLES] if (h := _hold(stack, pid, prefix)) is not None]
         if leader is not None:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(leader, number)
@@ -78,7 +77,7 @@ async def _signal_all(prefix: str, leader: int | None, number: signal.Signals, c
                 await anyio.wait_readable(handle)
 
         await ends_within(clock, limit_s, all_ended)
-    return len(marked)
+    return look
 
 
 def _hold(stack: ExitStack, pid: int, prefix: str) -> int | None:
@@ -88,17 +87,47 @@ def _hold(stack: ExitStack, pid: int, prefix: str) -> int | None:
     except ProcessLookupError:
         return None
     stack.callback(os.close, handle)
-    return handle if _bears(pid, prefix) else None
+    return handle if _bears(_environment(pid), prefix) else None
 
 
-def _bears(pid: int, prefix: str) -> bool:
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """One pass over ``/proc``."""
+
+    pids: list[int]
+    unsure: bool
+    """Some process is just being exec'ed: its environment is not there yet."""
+
+
+def _look(prefix: str) -> _Look:
+    own = str(os.getpid())
+    names = (name for name in os.listdir("/proc") if name.isdigit() and name != own)  # noqa: PTH208 - names suffice
+    environments = [(pid, _environment(pid)) for pid in map(int, names)]
+    return _Look(
+        pids=[pid for pid, environment in environments if _bears(environment, prefix)],
+        unsure=any(environment == b"" and _is_being_executed(pid) for pid, environment in environments),
+    )
+
+
+def _environment(pid: int) -> bytes | None:
+    """What ``pid`` was exec'ed with; None when it is gone or another user's."""
     try:
-        environment = Path(f"/proc/{pid}/environ").read_bytes()
-    except OSError:  # gone, or another user's
-        return False
-    value = next((v for v in environment.split(b"\0") if v.startswith(_ENTRY)), b"")[len(_ENTRY) :]
-    wanted = prefix.encode()
+        return Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return None
+
+
+def _bears(environment: bytes | None, prefix: str) -> bool:
+    entry, wanted = f"{MARKER}=".encode(), prefix.encode()
+    value = next((v for v in (environment or b"").split(b"\0") if v.startswith(entry)), b"")[len(entry) :]
     return value == wanted or value.startswith(wanted + b"/")
 
 
-_ENTRY = f"{MARKER}=".encode()
+def _is_being_executed(pid: int) -> bool:
+    try:
+        # After the name in brackets: state is field 3 of proc(5), flags 9, env_start 50.
+        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+    except OSError:
+        return False
+    kernel_thread = int(fields[6]) & 0x00200000
+    return fields[0] != b"Z" and not kernel_thread and fields[47] == b"0"

@@ -7,7 +7,7 @@ only; bad ones are skipped and counted wherever they are; a BOM at the beginning
 import gzip
 import os
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Collection, Iterator
+from collections.abc import AsyncGenerator, Collection, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO
@@ -20,7 +20,6 @@ from hankwatch.stream.follow import FollowedFile
 
 POLL_S = 0.1
 """How often ``tail`` looks for more."""
-_BOM = b"\xef\xbb\xbf"
 _WINDOW_BYTES = 64 * 1024
 
 
@@ -78,7 +77,9 @@ class JournalReader:
                     found.appendleft(event)
         return list(found)
 
-    async def tail(self, after: int = 0, *, clock: Clock, types: Collection[str] | None = None) -> AsyncIterator[Event]:
+    async def tail(
+        self, after: int = 0, *, clock: Clock, types: Collection[str] | None = None
+    ) -> AsyncGenerator[Event, None]:
         """The events behind ``after`` and then those that are being written, for as long as asked.
 
         Waits for the file to appear; an unfinished line is not returned before its newline is there. A
@@ -103,11 +104,10 @@ class JournalReader:
 
     def _decode(self, line: bytes, cursor: int, received_ms: int) -> Event | None:
         """The event of a line that ends at ``cursor``, or None."""
-        text = line.removeprefix(_BOM) if cursor == len(line) else line
-        if not text.strip():
+        if not line.strip():
             return None
         try:
-            decoded = decode_line(text, received_ms=received_ms)
+            decoded = decode_line(line, received_ms=received_ms)
         except BadLine:
             # Without its newline it may be a line that is being written right now.
             self.bad_lines += line.endswith(b"\n")

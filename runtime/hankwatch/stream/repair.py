@@ -1,11 +1,13 @@
 """Repair of a journal whose writer died inside a line (spec events "Journal"; design "How it runs" 3)."""
 
-import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+from hankwatch.core.errors import BadLine
+from hankwatch.events.codec import parse_json
 
 _WINDOW_BYTES = 64 * 1024
 
@@ -60,8 +62,8 @@ def _backwards_to_newline(fd: int, end: int) -> Iterator[bytes]:
 
 def _is_object(tail: bytes) -> bool:
     try:
-        return isinstance(json.loads(tail), dict)
-    except (ValueError, RecursionError):
+        return isinstance(parse_json(tail.strip())[0], dict)
+    except BadLine:
         return False
 
 

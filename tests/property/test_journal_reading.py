@@ -1,0 +1,62 @@
+"""Laws of reading a journal, against the whole list as the oracle."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.support.streams import START_MS, events, message
+
+from hankwatch.core.errors import BadLine
+from hankwatch.events.codec import decode_line, encode_line
+from hankwatch.stream import Journal, JournalReader
+
+texts = st.text(max_size=30) | st.integers(0, 70_000).map(lambda n: "x" * n)
+junk = st.sampled_from([b"", b"\r", b"{}", b"junk", b"\xff", b"[1]", b'{"id":"half'])
+lines = st.lists(texts.map(lambda text: encode_line(events(text)[0])[:-1]) | junk, max_size=12)
+
+
+def is_event(line: bytes) -> bool:
+    try:
+        decode_line(line, received_ms=START_MS)
+    except BadLine:
+        return False
+    return True
+
+
+@given(lines, st.integers(0, 14), st.booleans())
+@settings(max_examples=150)
+def test_reading_forwards_backwards_and_in_parts_agree(content: list[bytes], n: int, ended: bool) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "events.jsonl"
+        path.write_bytes(b"\n".join(content) + (b"\n" if ended else b""))
+        whole = [(event.cursor, message(event)) for event in JournalReader(path).read()]
+        assert len(whole) == sum(map(is_event, content))
+        assert [(e.cursor, message(e)) for e in JournalReader(path).last(n)] == whole[max(0, len(whole) - n) :]
+        assert [(e.cursor, message(e)) for e in JournalReader(path).read(limit=n)] == whole[:n]
+        for cursor, _ in whole:
+            rest = [(e.cursor, message(e)) for e in JournalReader(path).read(cursor)]
+            assert rest == [item for item in whole if item[0] > cursor]
+
+
+@given(st.lists(texts, min_size=1, max_size=5), st.data())
+def test_a_cut_anywhere_loses_at_most_the_lines_it_went_through(messages: list[str], data: st.DataObject) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "events.jsonl"
+        journal = Journal.open(path, sync_interval_s=None)
+        written = events(*messages)
+        journal.append(written)
+        journal.close()
+        cut = data.draw(st.integers(0, written[-1].cursor))
+        with path.open("r+b") as file:
+            file.truncate(cut)
+
+        journal = Journal.open(path, sync_interval_s=None)
+        [appended] = events("next")
+        journal.append([appended])
+        journal.close()
+        reader = JournalReader(path)
+        # A line whose newline alone is missing is whole.
+        kept = [message(event) for event in written if event.cursor - 1 <= cut]
+        assert [message(event) for event in reader.read()] == [*kept, "next"]
+        assert reader.bad_lines == 0

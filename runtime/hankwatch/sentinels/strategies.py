@@ -160,7 +160,7 @@ class _Buffered:
 
     def on_match(self, events: Sequence[Event], at_ms: int) -> list[Batch]:
         batches = self.on_due(at_ms)
-        size = sum(map(_size_bytes, events))
+        size = sum(map(event_bytes, events))
         too_many = len(self._events) + len(events) > MAX_BATCH_EVENTS or self._bytes + size > MAX_BATCH_BYTES
         if self._events and too_many:
             batches.append(self._fire(Cause.FULL, at_ms))
@@ -271,5 +271,6 @@ def make_strategy(execution: Execution) -> Strategy:
             assert_never(execution)
 
 
-def _size_bytes(event: Event) -> int:
+def event_bytes(event: Event) -> int:
+    """The length of the event's journal line, also of one that was never written."""
     return event.size_bytes or len(encode_line(event))

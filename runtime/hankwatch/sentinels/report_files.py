@@ -1,0 +1,180 @@
+"""Where a report may be, and touching the file there without following a link (spec sentinels 9, bugs A16)."""
+
+import errno
+import os
+import re
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from hankwatch.config.refs import check_ref
+from hankwatch.core.errors import PathRefused
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
+
+
+@dataclass(frozen=True, slots=True)
+class ReportPath:
+    """A report file as directory names below a root that is trusted; every name is looked up without links."""
+
+    root: Path
+    parts: tuple[str, ...]
+    shown: str
+    """As the journal names it: relative to the execution directory where it lies inside."""
+
+    @property
+    def path(self) -> Path:
+        """The whole path, for people; opening goes component by component instead."""
+        return self.root.joinpath(*self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class ReportPlaces:
+    """The two places reports may be in: the sentinel's own folder and the agent's root."""
+
+    managed_dir: Path
+    agent_root: Path
+
+    @property
+    def execution_dir(self) -> Path:
+        return self.managed_dir.parent
+
+    def resolve(self, name: str, sentinel_id: str) -> ReportPath:
+        """Where the report ``name`` of a sentinel goes; raises ``PathRefused`` with the rule that was broken.
+
+        A bare name goes to ``sentinels/outputs/<id>/`` of the managed folder, one with ``/`` into the agent's
+        root, never into the managed folder there.
+        """
+        fault = check_ref(name)
+        if fault is not None:
+            raise PathRefused(name, fault)
+        parts = _normal(name)
+        if "/" not in name:
+            return self._shown(self.execution_dir, (self.managed_dir.name, "sentinels", "outputs", sentinel_id, *parts))
+        if self.managed_dir.name in parts:
+            raise PathRefused(name, f"leads into {self.managed_dir.name}/, which is the runtime's own")
+        return self._shown(self.agent_root, parts)
+
+    def _shown(self, root: Path, parts: tuple[str, ...]) -> ReportPath:
+        path = root.joinpath(*parts)
+        inside = path.is_relative_to(self.execution_dir)
+        return ReportPath(root, parts, (path.relative_to(self.execution_dir) if inside else path).as_posix())
+
+
+def recorded_path(execution_dir: Path, shown: str) -> ReportPath:
+    """The file that a journal names; raises ``PathRefused`` when it is not inside the execution directory."""
+    fault = check_ref(shown)
+    if fault is not None:
+        raise PathRefused(shown, fault)
+    return ReportPath(execution_dir, _normal(shown), shown)
+
+
+def default_name(sentinel_id: str, codon_id: str, at_ms: int, suffix: str) -> str:
+    """``<id>-<codonId>-<epoch ms><suffix>``, characters that are unsafe in file names as ``-``."""
+    return _UNSAFE.sub("-", f"{sentinel_id}-{codon_id}-{at_ms}{suffix}")
+
+
+@contextmanager
+def opened(path: ReportPath, *, create: bool) -> Iterator[int | None]:
+    """A descriptor for reading and appending, or None when the file is missing and ``create`` is false.
+
+    Raises ``PathRefused`` for a link or anything but a regular file on the way, ``OSError`` for the rest.
+    """
+    with _parent(path, create=create) as parent:
+        if parent is None:
+            yield None
+            return
+        flags = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | (os.O_CREAT if create else 0)
+        try:
+            fd = os.open(path.parts[-1], flags, 0o666, dir_fd=parent)
+        except FileNotFoundError:
+            yield None
+            return
+        except OSError as error:
+            raise _refused(path, path.parts[-1], error) from None
+        try:
+            if not stat.S_ISREG(os.fstat(fd).st_mode):
+                raise PathRefused(path.shown, "is not a regular file")
+            yield fd
+        finally:
+            os.close(fd)
+
+
+def write_all(fd: int, data: bytes) -> None:
+    """Write all of ``data``; raises ``OSError`` when the disk takes no more."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(fd, rest) :]
+
+
+def replace(path: ReportPath, data: bytes) -> None:
+    """Make ``data`` the whole content, atomically: a reader sees the old or the new, never a part."""
+    with _parent(path, create=True) as parent:
+        assert parent is not None
+        temporary = f".{path.parts[-1][:200]}.{os.getpid()}.tmp"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+        fd = os.open(temporary, flags, 0o666, dir_fd=parent)
+        try:
+            write_all(fd, data)
+            os.rename(temporary, path.parts[-1], src_dir_fd=parent, dst_dir_fd=parent)
+        except OSError:
+            os.unlink(temporary, dir_fd=parent)
+            raise
+        finally:
+            os.close(fd)
+
+
+@contextmanager
+def _parent(path: ReportPath, *, create: bool) -> Iterator[int | None]:
+    """The directory of the file, opened name by name; None when it is missing and must not be made."""
+    fd = os.open(path.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for name in path.parts[:-1]:
+            try:
+                below = _open_directory(name, fd, create=create)
+            except FileNotFoundError:
+                yield None
+                return
+            except OSError as error:
+                raise _refused(path, name, error) from None
+            os.close(fd)
+            fd = below
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def _open_directory(name: str, parent: int, *, create: bool) -> int:
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        return os.open(name, flags, dir_fd=parent)
+    except FileNotFoundError:
+        if not create:
+            raise
+    with suppress(FileExistsError):  # someone else made it between the two looks
+        os.mkdir(name, dir_fd=parent)
+    return os.open(name, flags, dir_fd=parent)
+
+
+def _refused(path: ReportPath, name: str, error: OSError) -> Exception:
+    if error.errno in {errno.ELOOP, errno.ENOTDIR}:
+        return PathRefused(path.shown, f"{name!r} is a symbolic link or not what it should be; links are not followed")
+    if error.errno in {errno.EISDIR, errno.ENXIO}:
+        return PathRefused(path.shown, f"{name!r} is not a regular file")
+    return error
+
+
+def _normal(name: str) -> tuple[str, ...]:
+    parts: list[str] = []
+    for part in name.split("/"):
+        if part == "..":
+            if not parts:
+                raise PathRefused(name, "climbs above the folder that reports may be in")
+            parts.pop()
+        elif part not in {"", "."}:
+            parts.append(part)
+    if not parts or name.endswith(("/", "/.", "/..")):
+        raise PathRefused(name, "names a directory, not a file")
+    return tuple(parts)

@@ -13,7 +13,7 @@ from hankwatch.config.refs import check_ref
 from hankwatch.config.shapes import close_to
 from hankwatch.config.source import Document
 from hankwatch.config.validation import add_fault
-from hankwatch.events.catalogue import CONNECTION_TYPES, KNOWN_TYPES, PAYLOADS, has_path, routing
+from hankwatch.events.catalogue import CONNECTION_TYPES, KNOWN_TYPES, OPEN_TYPES, PAYLOADS, has_path, routing
 from hankwatch.events.envelope import Routing
 from hankwatch.matching.regexes import RegexInvalid, compile_js
 from hankwatch.matching.triggers import ANY, MAX_STEPS_WITHIN, considers
@@ -151,7 +151,7 @@ def _type(pointer: str, name: str) -> Iterator[_Fault]:
         return
     if name not in KNOWN_TYPES | CONNECTION_TYPES:
         meant = close_to(name, sorted(KNOWN_TYPES))
-        hint = f"did you mean {meant!r}?" if meant else f"known types: {', '.join(sorted(KNOWN_TYPES))}"
+        hint = f"did you mean {meant!r}?" if meant else f"known types: {', '.join(sorted(OPEN_TYPES))}"
         yield _Fault(pointer, "unknown-type", f"{name!r} is not an event type", hint)
     elif routing(name, {}) is Routing.NEVER:
         message = f"{name!r} never reaches sentinels, so this cannot fire on it"

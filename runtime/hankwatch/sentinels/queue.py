@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from hankwatch.events.envelope import Event
+from hankwatch.events.observers import TriggerCause
 from hankwatch.sentinels.strategies import Batch
 
 MAX_WAITING_TRIGGERS = 100
@@ -23,6 +24,11 @@ class Trigger:
     batch: Batch
     size_bytes: int
     """Journal bytes of its events."""
+
+    @property
+    def cause(self) -> TriggerCause:
+        """Why it fired."""
+        return self.batch.cause.value
 
     @property
     def event_ids(self) -> list[str]:

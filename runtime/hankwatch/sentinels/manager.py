@@ -1,0 +1,250 @@
+"""All sentinels of a run: attached to a codon, fed by the bus, drained and unloaded with it (design 9, spec 5)."""
+
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self
+
+import anyio
+import anyio.abc
+
+from hankwatch.core.clock import Clock
+from hankwatch.events.catalogue import routing
+from hankwatch.events.envelope import Event, Routing
+from hankwatch.events.observers import SentinelError
+from hankwatch.events.run import Info
+from hankwatch.llm.client import ModelClient
+from hankwatch.matching.triggers import TriggerIndex
+from hankwatch.sandbox.sandbox import Sandbox
+from hankwatch.sentinels.fire import REPORT_CHANGED, Firing
+from hankwatch.sentinels.loader import LoadedSentinel, LoadFailure, SentinelSource, load
+from hankwatch.sentinels.prompts import CodonScope
+from hankwatch.sentinels.report_book import ReportBook
+from hankwatch.sentinels.report_files import ReportPlaces
+from hankwatch.sentinels.sentinel import Sentinel, SentinelSummary
+from hankwatch.stream.reader import JournalReader
+from hankwatch.stream.stream import EventStream
+
+__all__ = ["Attached", "CodonScope", "SentinelManager", "SentinelSummary"]
+
+_LOG = logging.getLogger(__name__)
+
+
+class Attached:
+    """The sentinels of one codon, from their load to their unload."""
+
+    def __init__(self, stream: EventStream) -> None:
+        self.failures: tuple[LoadFailure, ...] = ()
+        """Sentinels that could not be loaded."""
+        self.unload_reason: Literal["codon-complete", "shutdown"] = "codon-complete"
+        """What ``sentinel.unloaded`` says; set ``shutdown`` before leaving when the run ends first."""
+        self._stream = stream
+        self._sentinels: list[Sentinel] = []
+
+    @property
+    def required_failures(self) -> tuple[LoadFailure, ...]:
+        """Those whose entry says ``failCodonIfNotLoaded``."""
+        return tuple(failure for failure in self.failures if failure.required)
+
+    @property
+    def cost_usd(self) -> float:
+        """Known cost of all calls so far; a lower bound while ``unpriced_calls`` is not 0."""
+        return sum(sentinel.firing.account.known_cost_usd for sentinel in self._sentinels)
+
+    @property
+    def unpriced_calls(self) -> int:
+        """Calls whose cost is not known (yet)."""
+        return sum(sentinel.firing.account.unpriced_calls for sentinel in self._sentinels)
+
+    @property
+    def busy(self) -> bool:
+        """Whether any has a trigger waiting or running."""
+        return any(sentinel.busy for sentinel in self._sentinels)
+
+    def states(self) -> list[dict[str, Any]]:
+        """``SentinelState`` of each, in load order (reference 3.6)."""
+        return [sentinel.state() for sentinel in self._sentinels]
+
+    def summaries(self) -> list[SentinelSummary]:
+        """One line for each, in load order."""
+        return [sentinel.summary() for sentinel in self._sentinels]
+
+    def begin_attempt(self) -> None:
+        """The codon is tried again: every sentinel has its whole drain budget anew."""
+        for sentinel in self._sentinels:
+            sentinel.begin_attempt()
+
+    async def drain(self, budget_s: float) -> None:
+        """Carry out all that was matched so far; at most ``budget_s`` for each sentinel and attempt.
+
+        Buffers become final triggers (cause ``drain``). The sentinels drain side by side. May be called any
+        number of times; what is matched afterwards is still taken.
+        """
+        self._stream.emit()  # runs the timers that are due, so that they fire as what they are
+        async with anyio.create_task_group() as tasks:
+            for sentinel in self._sentinels:
+                tasks.start_soon(sentinel.drain, budget_s)
+
+    def adopt(self, sentinels: Iterable[Sentinel], failures: Iterable[LoadFailure]) -> None:
+        """Take what was loaded; the manager's part of ``attach``."""
+        self._sentinels.extend(sentinels)
+        self.failures = tuple(failures)
+
+    def unload(self) -> None:
+        """Unload all that are left, in load order; the manager's part of ``attach``."""
+        for sentinel in self._sentinels:
+            sentinel.unload(self.unload_reason)
+
+
+class SentinelManager:
+    """Attaches sentinels to codons. Used as ``async with``; leaving it waits for nothing but cancelled calls.
+
+    Matching happens on the bus, synchronously; models are called in the manager's own tasks. An
+    infrastructure failure met there cancels the block and comes out of it.
+    """
+
+    def __init__(
+        self,
+        stream: EventStream,
+        model: ModelClient,
+        sandbox: Sandbox,
+        *,
+        managed_dir: Path,
+        agent_root: Path,
+        clock: Clock,
+    ) -> None:
+        self._stream = stream
+        self._model = model
+        self._sandbox = sandbox
+        self._clock = clock
+        self._places = ReportPlaces(managed_dir, agent_root)
+        self._journal = JournalReader(managed_dir / "events" / "events.jsonl")
+        self._index: TriggerIndex[Sentinel] = TriggerIndex(self._on_resource)
+        self._given_up: list[tuple[Sentinel, str]] = []
+        self._attached: list[Attached] = []
+        self._changed = anyio.Event()
+        self._last_event_ms = 0
+
+    async def __aenter__(self) -> Self:
+        self._book = ReportBook(self._places, self._read)
+        self._tasks = anyio.create_task_group()
+        await self._tasks.__aenter__()
+        self._unsubscribe = self._stream.subscribe(self._on_event, name="sentinels")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        self._unsubscribe()
+        return await self._tasks.__aexit__(kind, error, trace)
+
+    @asynccontextmanager
+    async def attach(self, scope: CodonScope, sources: Sequence[SentinelSource]) -> AsyncIterator[Attached]:
+        """Load the sentinels of a codon; leaving unloads them, so none of them can see the next one."""
+        attached = Attached(self._stream)
+        self._attached.append(attached)
+        try:
+            await self._load(attached, scope, sources)
+            yield attached
+        finally:
+            self._attached.remove(attached)
+            attached.unload()
+            self._book.release(scope.codon_id)
+
+    async def settle(self) -> None:
+        """Wait until no sentinel has a trigger waiting or running."""
+        while any(attached.busy for attached in self._attached):
+            await self._changed.wait()
+
+    async def _load(self, attached: Attached, scope: CodonScope, sources: Sequence[SentinelSource]) -> None:
+        results: list[LoadedSentinel | LoadFailure] = []
+        for source in sources:
+            if any(isinstance(other, LoadedSentinel) and other.config.id == source.id for other in results):
+                reason = "another sentinel of this codon has the same id"
+                results.append(LoadFailure(source.id, reason, source.settings.fail_codon_if_not_loaded))
+                continue
+            results.append(
+                await load(
+                    source,
+                    scope,
+                    model=self._model,
+                    sandbox=self._sandbox,
+                    book=self._book,
+                    at_ms=self._stream.now_ms(),
+                )
+            )
+        self._last_event_ms = self._last_event_ms or self._stream.now_ms()
+        sentinels: list[Sentinel] = []
+        for result in results:
+            if isinstance(result, LoadFailure):
+                self._announce_failure(result, scope)
+                continue
+            firing = Firing(result, stream=self._stream, model=self._model, sandbox=self._sandbox)
+            sentinel = Sentinel(
+                result,
+                firing,
+                stream=self._stream,
+                clock=self._clock,
+                spawn=self._spawn,
+                last_event_ms=lambda: self._last_event_ms,
+                on_unloaded=self._on_unloaded,
+            )
+            sentinels.append(sentinel)
+            sentinel.announce()
+        # All begin to watch in one step: none sees an event that another one of the codon missed.
+        attached.adopt(sentinels, (result for result in results if isinstance(result, LoadFailure)))
+        for sentinel in sentinels:
+            self._index.add(sentinel, sentinel.trigger)
+
+    def _announce_failure(self, failure: LoadFailure, scope: CodonScope) -> None:
+        _LOG.warning("sentinel %s is not loaded: %s", failure.sentinel_id, failure.reason)
+        self._stream.emit(
+            SentinelError(
+                sentinel_id=failure.sentinel_id,
+                codon_id=scope.codon_id,
+                base_codon_id=scope.base_codon_id,
+                error_type="load-failed",
+                message=failure.reason,
+                retriable=False,
+                consecutive_failure_count=0,
+            )
+        )
+
+    def _on_event(self, event: Event) -> None:
+        if event.type == Info.TYPE and event.data.get("code") == REPORT_CHANGED:
+            return
+        if routing(event.type, event.data) is not Routing.NEVER:
+            self._last_event_ms = event.at_ms
+        for match in self._index.route(event):
+            match.key.on_match(match.events, event.at_ms)
+        while self._given_up:
+            sentinel, reason = self._given_up.pop(0)
+            sentinel.give_up(reason)
+
+    def _on_resource(self, sentinel: Sentinel, reason: str) -> None:
+        # Noted only: the others' matches of this event come first.
+        self._given_up.append((sentinel, reason))
+
+    def _on_unloaded(self, sentinel: Sentinel) -> None:
+        if dropped := self._index.dropped(sentinel):
+            _LOG.info("sentinel %s: %d unfinished sequences were given up for newer ones", sentinel.id, dropped)
+        self._index.remove(sentinel)
+        self._notify()
+
+    def _notify(self) -> None:
+        self._changed.set()
+        self._changed = anyio.Event()
+
+    def _spawn(self, work: Callable[[], Awaitable[None]]) -> None:
+        self._tasks.start_soon(self._run, work)
+
+    async def _run(self, work: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await work()
+        finally:
+            self._notify()
+
+    def _read(self, after: int, types: Collection[str]) -> Iterable[Event]:
+        return self._journal.read(after=after, types=types) if self._journal.path.exists() else ()

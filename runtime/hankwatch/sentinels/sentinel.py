@@ -1,0 +1,392 @@
+"""One running sentinel: from its load to its unload (spec sentinels 4, 5, 8)."""
+
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import anyio
+
+from hankwatch.core.clock import Clock, Timer
+from hankwatch.core.contain import contain
+from hankwatch.core.limits import within
+from hankwatch.events.envelope import Event, format_stamp
+from hankwatch.events.observers import (
+    FatalErrorType,
+    ReportToWebsocket,
+    SentinelError,
+    SentinelErrorType,
+    SentinelLoaded,
+    SentinelUnloaded,
+    UnloadReason,
+)
+from hankwatch.matching.triggers import EventTrigger, SequenceTrigger
+from hankwatch.sentinels.fire import Fired, Firing
+from hankwatch.sentinels.loader import LoadedSentinel
+from hankwatch.sentinels.queue import Trigger, TriggerQueue
+from hankwatch.sentinels.strategies import Batch, make_strategy
+from hankwatch.stream.stream import EventStream
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class SentinelSummary:
+    """One line of a run's summary."""
+
+    sentinel_id: str
+    codon_id: str
+    fired: int
+    """Triggers carried out, failed ones included."""
+    failed: int
+    calls: int
+    cost_usd: float | None
+    """Known cost; None when no call's cost is known."""
+    unpriced_calls: int
+    """Calls whose cost is not known; when not 0, ``cost_usd`` is a lower bound."""
+    dropped_triggers: int
+    dropped_events: int
+    abandoned_triggers: int
+    report: str
+    """Relative to the execution directory."""
+    unload_reason: UnloadReason | None
+    """None while it is loaded."""
+
+
+@dataclass(slots=True)
+class _InFlight:
+    trigger: Trigger
+    scope: anyio.CancelScope
+
+
+class Sentinel:
+    """Takes matches, makes triggers of them, carries these out one after the other, until it is unloaded.
+
+    Everything but ``drain`` is synchronous and runs on the loop's thread. Nothing here raises, whatever a
+    model, a template, a disk or a strategy does; only an infrastructure failure passes.
+    """
+
+    def __init__(
+        self,
+        loaded: LoadedSentinel,
+        firing: Firing,
+        *,
+        stream: EventStream,
+        clock: Clock,
+        spawn: Callable[[Callable[[], Awaitable[None]]], None],
+        last_event_ms: Callable[[], int],
+        on_unloaded: Callable[["Sentinel"], None],
+    ) -> None:
+        self.id = loaded.config.id
+        self.unload_reason: UnloadReason | None = None
+        self._loaded = loaded
+        self._firing = firing
+        self._stream = stream
+        self._clock = clock
+        self._spawn = spawn
+        self._last_event_ms = last_event_ms
+        self._on_unloaded = on_unloaded
+        self._strategy = make_strategy(loaded.config.execution)
+        self._queue = TriggerQueue()
+        self._timer: Timer | None = None
+        self._in_flight: _InFlight | None = None
+        self._working = False
+        self._rested = anyio.Event()
+        self._fired = 0
+        self._failed = 0
+        self._failures_in_a_row = 0
+        self._abandoned = 0
+        self._drain_spent_s = 0.0
+        self._loaded_at = ""
+        self._unloaded_at: str | None = None
+
+    @property
+    def loaded(self) -> bool:
+        """Whether it still takes matches."""
+        return self.unload_reason is None
+
+    @property
+    def busy(self) -> bool:
+        """Whether it has a trigger waiting or running."""
+        return self._working and self.loaded
+
+    @property
+    def firing(self) -> Firing:
+        """What carries its triggers out; knows their cost."""
+        return self._firing
+
+    @property
+    def trigger(self) -> EventTrigger | SequenceTrigger:
+        """What the trigger index is given."""
+        return self._loaded.config.trigger
+
+    def announce(self) -> None:
+        """Emit ``sentinel.loaded``."""
+        config, source = self._loaded.config, self._loaded.source
+        shown = source.settings.report_to_websocket or config.report_to_websocket
+        self._loaded_at = format_stamp(self._stream.now_ms())
+        events = self._stream.emit(
+            SentinelLoaded(
+                sentinel_id=self.id,
+                codon_id=self._loaded.scope.codon_id,
+                base_codon_id=self._loaded.scope.base_codon_id,
+                model=config.model,
+                trigger_type=config.trigger.type,
+                execution_strategy=config.execution.strategy,
+                conversational=config.conversational is not None,
+                source=source.source,
+                source_path=source.source_path,
+                report_to_websocket=ReportToWebsocket.model_validate(shown.model_dump(), by_name=True),
+                report=self._loaded.report.plan(),
+            )
+        )
+        for event in events:
+            self._loaded.report.loaded(event)
+
+    def on_match(self, events: tuple[Event, ...], at_ms: int) -> None:
+        """Take one match of its trigger; returns at once."""
+        if not self.loaded:
+            return
+        with contain(self._break):
+            self._log_dropped(self._queue.hold(events))
+            self._enqueue(self._strategy.on_match(events, at_ms))
+            self._arm()
+
+    def give_up(self, reason: str) -> None:
+        """The trigger index no longer asks it, because matching it costs too much or fails."""
+        _LOG.warning("sentinel %s: %s", self.id, reason)
+        self.unload("fatal-error", "resource")
+
+    async def drain(self, budget_s: float) -> None:
+        """Make triggers of what the strategy holds and wait until all are carried out.
+
+        What is left when the budget, counted over all drains of one attempt, is spent is cancelled and named
+        by one ``sentinel.error`` ``abandoned``.
+        """
+        started = self._clock.monotonic()
+        try:
+            await within(self._clock, max(0.0, budget_s - self._drain_spent_s), self._finish)
+        except TimeoutError:
+            self._abandon("drain", "the time for finishing at the codon's end is spent")
+        finally:
+            self._drain_spent_s += self._clock.monotonic() - started
+
+    def begin_attempt(self) -> None:
+        """A new attempt of the codon has a drain budget of its own."""
+        self._drain_spent_s = 0.0
+
+    def unload(self, reason: UnloadReason, error_type: FatalErrorType | None = None) -> None:
+        """Stop at once: name what was not carried out, complete the report, emit ``sentinel.unloaded`` last."""
+        if not self.loaded:
+            return
+        self.unload_reason = reason
+        if self._timer is not None:
+            self._timer.cancel()
+        self._on_unloaded(self)
+        with contain(self._log_failure):
+            self._hold_back(self._strategy.drain(self._last_event_ms()))
+        self._report_overflow()
+        self._abandon("unload", "the sentinel was unloaded first")
+        with contain(lambda error: self._emit_error("file-write-failed", str(error), retriable=True)):
+            self._loaded.report.catch_up()
+        self._unloaded_at = format_stamp(self._stream.now_ms())
+        statistics, account = self._queue.statistics, self._firing.account
+        self._stream.emit(
+            SentinelUnloaded(
+                sentinel_id=self.id,
+                codon_id=self._loaded.scope.codon_id,
+                base_codon_id=self._loaded.scope.base_codon_id,
+                reason=reason,
+                error_type=error_type,
+                final_cost=account.cost_usd,
+                llm_call_count=account.calls,
+                dropped_triggers=statistics.dropped_triggers,
+                dropped_events=statistics.dropped_events,
+            )
+        )
+
+    def summary(self) -> SentinelSummary:
+        """Its line of the summary, at any time."""
+        statistics, account = self._queue.statistics, self._firing.account
+        return SentinelSummary(
+            sentinel_id=self.id,
+            codon_id=self._loaded.scope.codon_id,
+            fired=self._fired,
+            failed=self._failed,
+            calls=account.calls,
+            cost_usd=account.cost_usd,
+            unpriced_calls=account.unpriced_calls,
+            dropped_triggers=statistics.dropped_triggers,
+            dropped_events=statistics.dropped_events,
+            abandoned_triggers=self._abandoned,
+            report=self._loaded.report.log.path.shown,
+            unload_reason=self.unload_reason,
+        )
+
+    def state(self) -> dict[str, Any]:
+        """Its ``SentinelState`` for codon records (reference 3.6)."""
+        account = self._firing.account
+        state = {
+            "id": self.id,
+            "model": self._loaded.config.model,
+            "loadedAt": self._loaded_at,
+            "unloadedAt": self._unloaded_at,
+            "llmCallCount": account.calls,
+            "failedLLMCalls": account.failed_calls,
+            "lastLlmCallAt": account.last_call_at,
+            "totalTriggers": self._queue.numbered,
+            "totalCost": account.cost_usd,
+            "status": "active" if self.loaded else "unloaded",
+            "unloadReason": self.unload_reason,
+        }
+        return {key: value for key, value in state.items() if value is not None or key == "totalCost"}
+
+    def _on_due(self, at_ms: int) -> None:
+        self._timer = None
+        with contain(self._break):
+            due_ms = self._strategy.next_due_ms()
+            if due_ms is not None and due_ms <= at_ms:
+                self._enqueue(self._strategy.on_due(at_ms))
+            self._arm()
+
+    def _arm(self) -> None:
+        """See to it that a timer runs no later than the strategy's next instant.
+
+        A timer that turns out too early re-arms itself: a debounce under a steady stream keeps one timer
+        instead of one per match.
+        """
+        due_ms = self._strategy.next_due_ms()
+        if due_ms is None or (self._timer is not None and self._timer.due_ms <= due_ms):
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._stream.timers.at(due_ms, self._on_due)
+
+    def _enqueue(self, batches: Iterable[Batch]) -> None:
+        self._hold_back(batches)
+        if len(self._queue) and not self._working:
+            self._working = True
+            self._rested = anyio.Event()
+            self._spawn(self._work)
+
+    def _hold_back(self, batches: Iterable[Batch]) -> None:
+        """Queue batches without starting to carry them out."""
+        for batch in batches:
+            self._log_dropped(self._queue.put(batch))
+
+    async def _work(self) -> None:
+        try:
+            with contain(self._break):
+                while (trigger := self._queue.take()) is not None:
+                    await self._carry_out(trigger)
+                    if not len(self._queue):
+                        self._report_overflow()
+        finally:
+            self._working = False
+            self._rested.set()
+
+    async def _carry_out(self, trigger: Trigger) -> None:
+        with anyio.CancelScope() as scope:
+            self._in_flight = _InFlight(trigger, scope)
+            fired = await self._firing.fire(trigger, len(self._queue))
+        if scope.cancel_called:
+            return  # abandoned: that has been reported, and after an unload nothing may be said
+        self._in_flight = None
+        self._fired += 1
+        if self.loaded:
+            self._count(trigger, fired)
+
+    def _count(self, trigger: Trigger, fired: Fired) -> None:
+        if fired.unwritten is not None:
+            self._emit_error("file-write-failed", fired.unwritten, retriable=True, trigger=trigger)
+        if (failure := fired.failure) is None:
+            self._failures_in_a_row = 0
+            return
+        self._failed += 1
+        self._failures_in_a_row += 1
+        self._emit_error(failure.error_type, failure.message, retriable=failure.retriable, trigger=trigger)
+        handling = self._loaded.config.error_handling
+        if failure.fatal is not None and handling.unload_on_fatal_error:
+            self.unload("fatal-error", failure.fatal)
+        elif self._failures_in_a_row >= handling.max_consecutive_failures:
+            self.unload("consecutive-failures")
+
+    async def _finish(self) -> None:
+        while self.loaded:
+            with contain(self._break):
+                self._enqueue(self._strategy.drain(self._last_event_ms()))
+            if not self._working:
+                return
+            await self._rested.wait()
+
+    def _abandon(self, reason: Literal["drain", "unload"], why: str) -> None:
+        left = self._queue.clear()
+        if self._in_flight is not None and not self._firing.answered:
+            left.insert(0, self._in_flight.trigger)
+            self._in_flight.scope.cancel()
+            self._in_flight = None
+        if not left:
+            return
+        self._abandoned += len(left)
+        self._stream.emit(
+            SentinelError(
+                sentinel_id=self.id,
+                codon_id=self._loaded.scope.codon_id,
+                base_codon_id=self._loaded.scope.base_codon_id,
+                error_type="abandoned",
+                message=f"{len(left)} trigger(s) not carried out: {why}",
+                retriable=True,
+                consecutive_failure_count=self._failures_in_a_row,
+                reason=reason,
+                count=len(left),
+                trigger_numbers=[trigger.number for trigger in left],
+                event_ids=[event_id for trigger in left for event_id in trigger.event_ids],
+            )
+        )
+
+    def _report_overflow(self) -> None:
+        if (dropped := self._queue.end_episode()) is None:
+            return
+        self._stream.emit(
+            SentinelError(
+                sentinel_id=self.id,
+                codon_id=self._loaded.scope.codon_id,
+                base_codon_id=self._loaded.scope.base_codon_id,
+                error_type="queue-overflow",
+                message=f"{dropped.triggers} trigger(s) with {dropped.events} event(s) dropped: the queue was full",
+                retriable=False,
+                consecutive_failure_count=self._failures_in_a_row,
+                count=dropped.triggers,
+                trigger_numbers=dropped.trigger_numbers,
+            )
+        )
+
+    def _emit_error(
+        self, error_type: SentinelErrorType, message: str, *, retriable: bool, trigger: Trigger | None = None
+    ) -> None:
+        self._stream.emit(
+            SentinelError(
+                sentinel_id=self.id,
+                codon_id=self._loaded.scope.codon_id,
+                base_codon_id=self._loaded.scope.base_codon_id,
+                error_type=error_type,
+                message=message,
+                retriable=retriable,
+                consecutive_failure_count=self._failures_in_a_row,
+                trigger_number=trigger.number if trigger else None,
+                event_ids=trigger.event_ids if trigger else None,
+            )
+        )
+
+    def _break(self, error: Exception) -> None:
+        """Something of its own failed where nothing should: it can no longer be trusted to count right."""
+        self._log_failure(error)
+        self.unload("fatal-error", "corruption")
+
+    def _log_failure(self, error: Exception) -> None:
+        _LOG.error("sentinel %s failed", self.id, exc_info=error)
+
+    def _log_dropped(self, dropped: list[Trigger]) -> None:
+        for trigger in dropped:
+            events = len(trigger.batch.events)
+            _LOG.info("sentinel %s: queue full, dropped trigger %d (%d events)", self.id, trigger.number, events)

@@ -33,7 +33,8 @@ class Account:
             # Programs write 0 for a model whose price they do not know.
             cost_usd = None
         if used.total:
-            known, known_usd = self._since, self._since_usd
+            copied = bool(used.message_id) and used.message_id in self._messages
+            known, known_usd = (used.tokens, cost_usd or 0.0) if copied else (self._since, self._since_usd)
         else:
             known, known_usd = self._messages.get(used.message_id, (Tokens(), 0.0))
         tokens = used.tokens.beyond(known)
@@ -43,8 +44,8 @@ class Account:
         else:
             self._since += tokens
             self._since_usd += grown_usd or 0.0
-            if used.message_id:
-                self._messages[used.message_id] = (known + tokens, known_usd + (grown_usd or 0.0))
+        if used.message_id:
+            self._messages[used.message_id] = (known + tokens, known_usd + (grown_usd or 0.0))
         if tokens == Tokens() and not grown_usd:
             return None
         self.tokens += tokens

@@ -124,7 +124,7 @@ class ClaudeDialect(TableDialect):
         else:
             tokens = _tokens(record.child("usage"))
         self._stated = cumulative
-        return Used(tokens, model=model, cost_usd=cost_usd, total=True)
+        return Used(tokens, record.text("uuid"), model, cost_usd, total=True)
 
 
 def _block(block: Record, message_id: str, parent: str | None) -> Iterator[Signal]:

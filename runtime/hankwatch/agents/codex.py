@@ -25,7 +25,7 @@ _SPEECH = frozenset({"agent_message", "reasoning", "error", "todo_list"})
 class CodexDialect(TableDialect):
     """Reads threads, turns and items; every item that is no speech is a tool call.
 
-    Item ids begin anew in each process, so a call's id is thread and item. The stated usage runs from
+    Item ids begin anew in each process, so a call's id is thread, process (from the second on) and item. The stated usage runs from
     the thread's start; it is reported as one ever-growing message, so only its growth counts. Cached
     input is part of the stated input and is taken out of it here.
     """
@@ -42,12 +42,17 @@ class CodexDialect(TableDialect):
             }
         )
         self._thread_id = ""
+        self._processes = 0
+        self._prefix = ""
         self._open: set[str] = set()
         self._answer = ""
 
     def _thread(self, record: Record) -> Iterator[Signal]:
-        self._thread_id = record.text("thread_id")
-        yield Started(self._thread_id)
+        thread_id = record.text("thread_id")
+        self._processes += 1
+        self._prefix = thread_id if self._processes == 1 else f"{thread_id}:{self._processes}"
+        self._thread_id = thread_id
+        yield Started(thread_id)
 
     def _item_started(self, record: Record) -> Iterator[Signal]:
         item = record.child("item")
@@ -98,7 +103,7 @@ class CodexDialect(TableDialect):
         yield Retried(message) if message.startswith("Reconnecting") else Reported(message)
 
     def _key(self, item: Record) -> str:
-        return f"{self._thread_id}:{item.text('id')}"
+        return f"{self._prefix}:{item.text('id')}"
 
 
 def _outcome(item: Record) -> CallOutcome:

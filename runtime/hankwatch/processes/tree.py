@@ -58,7 +58,16 @@ async def kill_marked(prefix: str, *, clock: Clock, grace_s: float = 0.0, leader
     return tuple(await anyio.to_thread.run_sync(marked_pids, prefix))
 
 
-async def _signal_all(prefix: str, leader: int | None, number: signal.Signals, clock: Clock, limit_s: float) -> "_Look":
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """One pass over ``/proc``."""
+
+    pids: list[int]
+    unsure: bool
+    """Some process is just being exec'ed: its environment is not there yet."""
+
+
+async def _signal_all(prefix: str, leader: int | None, number: signal.Signals, clock: Clock, limit_s: float) -> _Look:
     """Signal all that bear the marker and wait for their ends; which they were."""
     look = await anyio.to_thread.run_sync(_look, prefix)
     with ExitStack() as stack:
@@ -88,15 +97,6 @@ def _hold(stack: ExitStack, pid: int, prefix: str) -> int | None:
         return None
     stack.callback(os.close, handle)
     return handle if _bears(_environment(pid), prefix) else None
-
-
-@dataclass(frozen=True, slots=True)
-class _Look:
-    """One pass over ``/proc``."""
-
-    pids: list[int]
-    unsure: bool
-    """Some process is just being exec'ed: its environment is not there yet."""
 
 
 def _look(prefix: str) -> _Look:

@@ -9,7 +9,8 @@ from collections.abc import Callable, ItemsView, KeysView, Mapping, ValuesView
 from types import GeneratorType
 from typing import Any
 
-from jinja2 import StrictUndefined, TemplateRuntimeError, TemplateSyntaxError, Undefined, nodes
+from jinja2 import StrictUndefined, TemplateRuntimeError, TemplateSyntaxError, Undefined, nodes, pass_context
+from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from hankwatch.core.errors import RenderFault, TemplateFault
@@ -116,7 +117,8 @@ def _truncate_text(value: Any, limit: int) -> str:
     return text if len(text) <= limit else text[: max(0, limit - 1)] + "…"[:limit]
 
 
-def _finalize(value: Any) -> Any:
+@pass_context  # never called while compiling then: Jinja would fold constant output, even unoptimized
+def _finalize(_: Context, value: Any) -> Any:
     if isinstance(value, (dict, list, tuple, GeneratorType, KeysView, ValuesView, ItemsView)):
         return _tojson(value)
     if callable(value) and not isinstance(value, Undefined):
@@ -128,7 +130,7 @@ def _environment() -> _Environment:
     environment = _Environment(
         undefined=StrictUndefined,
         autoescape=False,
-        optimized=False,  # constants would be folded while compiling: `'a' * 10**9` in a mere check
+        optimized=False,  # nor fold other constants: `{% set x = 'a' * 10**9 %}` in a mere check
         keep_trailing_newline=True,  # a text without tags is sent as it is
         trim_blocks=True,
         lstrip_blocks=True,

@@ -59,17 +59,19 @@ class Sandbox:
         self._clock = clock
         self._turn = anyio.Lock()
         self._worker: _Worker | None = None
-        self._closed = False
-        self._tasks: anyio.abc.TaskGroup = anyio.create_task_group()
+        self._open = False
+        self._tasks: anyio.abc.TaskGroup
 
     async def __aenter__(self) -> Self:
+        self._tasks = anyio.create_task_group()
+        self._open = True
         await self._tasks.__aenter__()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._closed = True
+        self._open = False
         self._tasks.cancel_scope.cancel()
         await self._tasks.__aexit__(None, None, None)
 
@@ -101,7 +103,7 @@ class Sandbox:
             return _Failed(f"the context is not plain JSON data: {error}")
         async with self._turn:
             for _ in range(_ATTEMPTS):
-                if self._closed:
+                if not self._open:
                     return _Failed("the sandbox is closed")
                 try:
                     worker = self._worker or await self._tasks.start(self._own_worker)

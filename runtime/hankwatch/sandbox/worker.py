@@ -38,7 +38,7 @@ def main() -> None:
             break
         signal.setitimer(signal.ITIMER_REAL, JOB_LIMIT_S)
         reply = _reply(engines, line)
-        frame = json.dumps(reply, ensure_ascii=False).encode() + b"\n"
+        frame = json.dumps(reply, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
         signal.setitimer(signal.ITIMER_REAL, 0)
         sys.stdout.buffer.write(frame)
         sys.stdout.buffer.flush()

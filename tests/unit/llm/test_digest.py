@@ -58,7 +58,7 @@ def test_an_unknown_price_makes_the_cost_a_lower_bound() -> None:
 
 
 def test_a_failed_codon_is_an_error_with_its_reason() -> None:
-    data = {"codonId": "a", "success": False, "failureReason": {"type": "timeout", "retriable": False}}
+    data: dict[str, Any] = {"codonId": "a", "success": False, "failureReason": {"type": "timeout", "retriable": False}}
     assert "- codon a failed: timeout" in digest([_event("codon.completed", **data)])
 
 

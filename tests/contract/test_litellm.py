@@ -1,0 +1,158 @@
+"""Providers through litellm, against a real HTTP server: what is sent, and what becomes of what comes back."""
+
+from collections.abc import AsyncIterator, Iterator
+
+import anyio
+import pytest
+from tests.support.model_server import Answer, ModelServer, model_server
+
+from hankwatch.core.errors import ModelCallFailed
+from hankwatch.llm.catalog import ModelCatalog
+from hankwatch.llm.client import Message, ModelReply, ModelRequest
+from hankwatch.llm.litellm import LitellmClient
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(60)]
+
+REQUEST = ModelRequest("openai/gpt-5-mini", (Message("system", "be brief"), Message("user", "say ok")))
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with model_server() as server:
+        yield server
+
+
+@pytest.fixture
+async def client(server: ModelServer) -> AsyncIterator[LitellmClient]:
+    env = {
+        "OPENAI_API_KEY": "of-the-agent",
+        "HANKWEAVE_SENTINEL_OPENAI_API_KEY": "of-the-sentinels",
+        "OPENAI_API_BASE": server.url,
+        "ACME_API_BASE": server.url,
+    }
+    client = LitellmClient(ModelCatalog(env))
+    yield client
+    await client.aclose()
+
+
+async def _failure(client: LitellmClient, request: ModelRequest = REQUEST) -> ModelCallFailed:
+    with pytest.raises(ModelCallFailed) as failed:
+        await client.complete(request)
+    return failed.value
+
+
+async def test_a_request_carries_the_messages_the_limits_and_the_sentinels_key(
+    client: LitellmClient, server: ModelServer
+) -> None:
+    reply = await client.complete(
+        ModelRequest("acme/new-1", REQUEST.messages, temperature=0.5, max_output_tokens=77, events=({"secret": 1},))
+    )
+    assert reply == ModelReply("ok", 1000, 100, cost_usd=None)
+    await client.complete(REQUEST)
+    [acme, openai] = server.bodies
+    assert acme == {
+        "model": "new-1",
+        "messages": [{"role": "system", "content": "be brief"}, {"role": "user", "content": "say ok"}],
+        "temperature": 0.5,
+        "max_tokens": 77,
+    }
+    assert openai["model"] == "gpt-5-mini"
+    assert server.headers[1]["authorization"] == "Bearer of-the-sentinels"
+
+
+async def test_the_cost_comes_from_the_price_list(client: LitellmClient) -> None:
+    reply = await client.complete(REQUEST)
+    assert reply.cost_usd == pytest.approx(1000 * 0.25e-6 + 100 * 2e-6)
+
+
+async def test_a_price_of_another_provider_is_not_used(client: LitellmClient) -> None:
+    reply = await client.complete(ModelRequest("acme/gpt-5-mini", REQUEST.messages))
+    assert reply.cost_usd is None
+
+
+async def test_an_unpriced_model_keeps_its_reply(client: LitellmClient) -> None:
+    reply = await client.complete(ModelRequest("openai/new-1", REQUEST.messages))
+    assert (reply.text, reply.cost_usd) == ("ok", None)
+
+
+async def test_a_reply_cut_at_its_limit_is_marked(client: LitellmClient, server: ModelServer) -> None:
+    server.script.append(Answer("half a", finish_reason="length"))
+    reply = await client.complete(REQUEST)
+    assert (reply.text, reply.truncated) == ("half a", True)
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (Answer(None), "empty reply (finish reason: stop)"),
+        (Answer(" \n"), "empty reply (finish reason: stop)"),
+        (Answer("", finish_reason="length"), "empty reply (finish reason: length)"),
+        (Answer("some", finish_reason="content_filter"), "filtered reply (finish reason: content_filter)"),
+    ],
+)
+async def test_an_empty_or_filtered_reply_is_a_failure_that_cost_something(
+    answer: Answer, reason: str, client: LitellmClient, server: ModelServer
+) -> None:
+    server.script.append(answer)
+    failed = await _failure(client)
+    assert (failed.reason, failed.retriable) == (reason, False)
+    assert failed.cost_usd == pytest.approx(0.00045)
+
+
+@pytest.mark.parametrize(("status", "retriable"), [(400, False), (401, False), (404, False), (429, True), (500, True)])
+async def test_one_call_is_one_request_whatever_comes_back(
+    status: int, *, retriable: bool, client: LitellmClient, server: ModelServer
+) -> None:
+    server.default = Answer("no such luck", status=status)
+    failed = await _failure(client)
+    assert server.request_count == 1
+    assert (failed.status, failed.retriable, failed.cost_usd) == (status, retriable, 0.0)
+    assert "no such luck" in failed.reason
+
+
+@pytest.mark.parametrize("body", [b"<html>", b"{}", b'{"choices": []}', b'{"choices": [{}]}'])
+async def test_a_reply_that_is_none_is_a_failure(body: bytes, client: LitellmClient, server: ModelServer) -> None:
+    server.script.append(Answer(body=body))
+    await _failure(client)
+    assert server.request_count == 1
+
+
+async def test_a_provider_that_never_answers_is_given_up_after_one_attempt(
+    client: LitellmClient, server: ModelServer
+) -> None:
+    server.default = Answer(hang=True)
+    failed = await _failure(client, ModelRequest(REQUEST.model, REQUEST.messages, timeout_s=0.2))
+    assert (failed.reason, failed.retriable, failed.cost_usd) == ("no reply within 0.2 s", True, None)
+    assert server.request_count == 1
+
+
+async def test_a_provider_that_is_not_there_is_unreachable() -> None:
+    client = LitellmClient(ModelCatalog({"ACME_API_BASE": "http://127.0.0.1:9/v1"}))
+    failed = await _failure(client, ModelRequest("acme/new-1", REQUEST.messages))
+    await client.aclose()
+    assert (failed.reason, failed.retriable) == ("the provider cannot be reached", True)
+
+
+async def test_cancellation_ends_a_hung_request(client: LitellmClient, server: ModelServer) -> None:
+    server.default = Answer(hang=True)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(client.complete, REQUEST)
+        with anyio.fail_after(10):
+            await anyio.to_thread.run_sync(server.arrived.wait, 10)
+        tasks.cancel_scope.cancel()
+    assert tasks.cancel_scope.cancelled_caught
+
+
+async def test_a_closed_client_opens_new_connections(client: LitellmClient) -> None:
+    await client.complete(REQUEST)
+    await client.aclose()
+    assert (await client.complete(REQUEST)).text == "ok"
+
+
+async def test_nothing_is_printed(
+    client: LitellmClient, server: ModelServer, capfd: pytest.CaptureFixture[str]
+) -> None:
+    server.script.append(Answer("no", status=503))
+    await _failure(client)
+    await client.complete(REQUEST)
+    assert capfd.readouterr() == ("", "")

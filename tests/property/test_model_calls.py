@@ -1,0 +1,141 @@
+"""Laws of the model router, its log and the digest, whatever the calls and events are."""
+
+import contextlib
+import json
+import tempfile
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anyio
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.support.quick_clock import QuickClock
+from tests.support.remotes import ScriptedRemote
+
+from hankwatch.core.errors import ModelCallFailed
+from hankwatch.core.redaction import Redactor
+from hankwatch.llm import CallLog, Message, ModelReply, ModelRequest, ModelRouter
+from hankwatch.llm.calls import digest_of
+from hankwatch.llm.digest import digest
+from hankwatch.testing import Answer, after, failure, hang
+
+
+def _json(numbers: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.recursive(
+        st.none() | st.booleans() | st.text() | numbers,
+        lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+        max_leaves=12,
+    )
+
+
+any_json = _json(st.integers() | st.floats())
+journaled_json = _json(st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One call: when it is made, how long the provider takes (None: for ever), when the caller gives up."""
+
+    at_s: int
+    takes_s: int | None
+    fails: bool
+    limit_s: int
+    gives_up_s: int | None
+
+
+plans = st.lists(
+    st.builds(
+        Plan,
+        at_s=st.integers(0, 10),
+        takes_s=st.none() | st.integers(0, 12),
+        fails=st.booleans(),
+        limit_s=st.integers(1, 10),
+        gives_up_s=st.none() | st.integers(1, 20),
+    ),
+    min_size=1,
+    max_size=12,
+)
+
+
+@settings(max_examples=60)
+@given(plans=plans, slots=st.integers(1, 4))
+async def test_slots_are_bounded_fair_and_given_back_and_every_call_is_logged_once(
+    plans: list[Plan], slots: int
+) -> None:
+    clock = QuickClock()
+    on_wire: dict[int, tuple[float, float]] = {}
+
+    def answer(request: ModelRequest) -> Answer:
+        plan = plans[int(request.labels["triggerNumber"])]
+        ending: Answer = failure("no") if plan.fails else "ok"
+        return hang() if plan.takes_s is None else after(plan.takes_s, ending)
+
+    class Wire(ScriptedRemote):
+        async def complete(self, request: ModelRequest) -> ModelReply:
+            began = clock.monotonic()
+            try:
+                return await super().complete(request)
+            finally:
+                on_wire[int(request.labels["triggerNumber"])] = (began, clock.monotonic())
+
+    remote = Wire(answer, clock=clock)
+    asked: list[int] = []
+
+    async def call(router: ModelRouter, number: int, plan: Plan) -> None:
+        await clock.sleep(plan.at_s)
+        asked.append(number)
+        request = ModelRequest(
+            "acme/one", (Message("user", "?"),), timeout_s=plan.limit_s, labels={"triggerNumber": number}
+        )
+        with anyio.CancelScope() as scope:
+            if plan.gives_up_s is not None:
+                givers.start_soon(give_up, scope, plan.gives_up_s)
+            with contextlib.suppress(ModelCallFailed):
+                await router.complete(request)
+
+    async def give_up(scope: anyio.CancelScope, after_s: int) -> None:
+        await clock.sleep(after_s)
+        scope.cancel()
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "calls.jsonl"
+        failures: list[OSError] = []
+        log = CallLog(path, redactor=Redactor(), on_failure=failures.append)
+        router = ModelRouter(
+            {}, redactor=Redactor(), clock=clock, call_log=log, max_concurrent_calls=slots, remote=remote
+        )
+        async with anyio.create_task_group() as givers, anyio.create_task_group() as callers:
+            for number, plan in enumerate(plans):
+                callers.start_soon(call, router, number, plan)
+            await clock.advance(300)
+        lines = [json.loads(line) for line in path.read_text().splitlines()]
+
+    assert remote.peak <= slots
+    assert remote.on_the_wire == router.statistics().borrowed_tokens == 0
+    assert Counter(line["triggerNumber"] for line in lines) == Counter(range(len(plans)))
+    assert not failures
+    started = [int(request.labels["triggerNumber"]) for request in remote.requests]
+    assert started == [number for number in asked if number in on_wire]
+    for number, (began, ended) in on_wire.items():
+        assert ended - began <= plans[number].limit_s
+
+
+@given(
+    data=st.lists(st.tuples(st.sampled_from(["tool.result", "token.usage", "codon.completed", "x"]), journaled_json))
+)
+def test_the_digest_takes_any_payload_and_says_the_same_twice(data: list[tuple[str, Any]]) -> None:
+    keys = ("toolName", "isError", "result", "codonId", "totalCost", "inputTokens", "failureReason", "success", "cost")
+    events = [
+        {"type": kind, "timestamp": "2026-01-01T00:00:00.000Z", "data": dict.fromkeys(keys, value)}
+        for kind, value in data
+    ]
+    assert digest(events) == digest(events)
+
+
+@given(text=st.text(st.characters()), schema=st.dictionaries(st.text(), any_json, max_size=4))
+def test_a_request_of_any_text_has_one_digest_and_one_line(text: str, schema: dict[str, Any]) -> None:
+    request = ModelRequest("acme/one", (Message("user", text),), json_schema=schema)
+    turned = ModelRequest("acme/one", (Message("user", text),), json_schema=dict(reversed(schema.items())))
+    assert digest_of(request) == digest_of(turned)

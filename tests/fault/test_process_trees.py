@@ -84,6 +84,23 @@ async def test_a_child_deaf_to_sigterm_is_killed_after_the_grace(marker: str) ->
         assert await child.wait() == Exit(signal=signal.SIGKILL)
 
 
+async def test_a_child_gets_sigterm_once() -> None:
+    code = """
+        import signal, sys, time
+        terms = []
+        signal.signal(signal.SIGTERM, lambda *_: terms.append(1))
+        print('ready', flush=True)
+        while not terms:
+            time.sleep(0.01)
+        time.sleep(0.1)
+        sys.exit(len(terms))
+    """
+    async with start(python(code)) as child:
+        await first_line(child)
+        await child.terminate_tree(30)
+        assert await child.wait() == Exit(code=1)
+
+
 async def test_a_child_that_cleared_its_environment_still_gets_its_grace(marker: str) -> None:
     """Its marker is gone, so the leader is waited for and its group is signalled."""
     code = """

@@ -71,15 +71,18 @@ async def _signal_all(prefix: str, leader: int | None, number: signal.Signals, c
     """Signal all that bear the marker and wait for their ends; which they were."""
     look = await anyio.to_thread.run_sync(_look, prefix)
     with ExitStack() as stack:
-        handles = [h for pid in look.pids[:_HANDLES] if (h := _hold(stack, pid, prefix)) is not None]
+        held = [(pid, h) for pid in look.pids[:_HANDLES] if (h := _hold(stack, pid, prefix)) is not None]
         if leader is not None:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(leader, number)
+        for pid, handle in held:
+            with suppress(ProcessLookupError, PermissionError):
+                if os.getpgid(pid) != leader:  # to many programs a second SIGTERM means "at once"
+                    signal.pidfd_send_signal(handle, number)
+        handles = [handle for _, handle in held]
+        if leader is not None:
             handles.append(os.pidfd_open(leader))
             stack.callback(os.close, handles[-1])
-        for handle in handles:
-            with suppress(ProcessLookupError, PermissionError):
-                signal.pidfd_send_signal(handle, number)
 
         async def all_ended() -> None:
             for handle in handles:

@@ -14,9 +14,7 @@ from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from hankwatch.core.errors import RenderFault, TemplateFault
-
-MAX_OUTPUT_BYTES = 32 * 1024 * 1024
-"""Longest rendered prompt; twice the 16 MiB of events a batch may hold."""
+from hankwatch.sandbox.limits import MAX_OUTPUT_BYTES
 
 _TEMPLATE_FILE = "<template>"  # how Jinja names a source that came from no file, in tracebacks too
 _OTHER_FILES = (nodes.Include, nodes.Import, nodes.FromImport, nodes.Extends)

@@ -18,16 +18,14 @@ from hankwatch.core.clock import Clock
 from hankwatch.core.errors import ProcessNotStarted, RenderFault, TemplateFault
 from hankwatch.processes import Child, Line, spawn
 from hankwatch.processes.limits import ends_within
-
-JOB_LIMIT_S = 2.0
-"""Wall time of one job, from when the worker has read it (spec sentinels 6)."""
+from hankwatch.sandbox.limits import JOB_LIMIT_S, MAX_OUTPUT_BYTES
 
 Engine = Literal["jinja", "eta"]
 
-# The worker's own alarm ends a job after 2 s; this only catches a worker that never took it.
-_BACKSTOP_S = 10.0
-# JSON writes a control character of a 32 MiB prompt with six bytes.
-_REPLY_CAP_BYTES = 6 * 32 * 1024 * 1024 + 1024
+# The worker's own alarm ends a job; this only catches a worker that never took it.
+_TAKEN_WITHIN_S = 10.0
+# JSON writes a control character with six bytes.
+_REPLY_CAP_BYTES = 6 * MAX_OUTPUT_BYTES + 1024
 _ATTEMPTS = 2
 _numbers = count(1)
 
@@ -52,7 +50,8 @@ class Sandbox:
 
     Each job has 2 s from when the worker takes it, 512 MB and 32 MiB of output; going over a limit fails that
     job alone. A worker that ends for another reason is replaced and its job tried once more. Leaving the
-    block ends the worker. Any task may call; a cancelled call gives its worker up.
+    block ends the worker. Any task may call; a cancelled call gives its worker up. ``clock`` is real time: the
+    worker runs in it, so virtual time must not be moved past 10 s while a job is under way.
     """
 
     def __init__(self, *, clock: Clock) -> None:
@@ -128,8 +127,9 @@ class Sandbox:
                 exit_signal = (await worker.child.wait()).signal
 
         try:
-            in_time = await ends_within(self._clock, _BACKSTOP_S, exchange)
-            if not in_time or exit_signal == signal.SIGALRM:
+            if not await ends_within(self._clock, _TAKEN_WITHIN_S + JOB_LIMIT_S, exchange):
+                return _Failed(f"the sandbox worker did not take the job within {_TAKEN_WITHIN_S:g} s")
+            if exit_signal == signal.SIGALRM:
                 return _Failed(f"took longer than {JOB_LIMIT_S:g} s")
             if reply is None or not reply.terminated:
                 return None

@@ -16,11 +16,8 @@ import sys
 from typing import Any
 
 from hankwatch.core.contain import contain
+from hankwatch.sandbox.limits import JOB_LIMIT_S, MEMORY_LIMIT_MB
 
-JOB_LIMIT_S = 2.0
-"""Wall time of one job, from when the worker has read it (spec sentinels 6)."""
-MEMORY_LIMIT_MB = 512
-"""Address space of the worker (spec sentinels 6)."""
 ENGINES = ("jinja",)
 """Each is a module of this room with ``check(source)``, ``render(source, context)`` and ``explain(error)``."""
 

@@ -7,6 +7,7 @@ import sys
 
 import anyio
 import pytest
+from tests.support.children import flowing
 
 from hankwatch.core.clock import SystemClock, VirtualClock
 from hankwatch.core.errors import RenderFault, TemplateFault
@@ -106,6 +107,30 @@ async def test_a_closed_sandbox_refuses_jobs() -> None:
         pass
     with pytest.raises(RenderFault, match="closed"):
         await sandbox.render("jinja", "x", {})
+
+
+async def test_closing_fails_the_job_under_way() -> None:
+    async with anyio.create_task_group() as tasks, Sandbox(clock=SystemClock()) as sandbox:
+        await sandbox.check("jinja", "a")
+
+        async def job() -> None:
+            with pytest.raises(RenderFault, match="closed"):
+                await sandbox.render("jinja", "{% for a in range(99999) %}{{ a }}{% endfor %}" * 99, {})
+
+        tasks.start_soon(job)
+        await anyio.wait_all_tasks_blocked()
+
+
+async def test_a_worker_that_never_takes_its_job_is_given_up() -> None:
+    clock = VirtualClock()
+    async with Sandbox(clock=clock) as sandbox:
+        await sandbox.check("jinja", "a")
+        (worker,) = marked_pids(OURS)
+        os.kill(worker, signal.SIGSTOP)
+        async with flowing(clock):
+            with pytest.raises(RenderFault, match="did not take the job"):
+                await sandbox.render("jinja", "x", {})
+        assert await sandbox.render("jinja", "x", {}) == "x"
 
 
 async def test_virtual_time_that_stands_still_does_not_hold_a_job_up() -> None:

@@ -43,7 +43,8 @@ class Journal:
         """Length of the file, which is the cursor of its last event."""
         self._fd = fd
         self._lock = lock
-        self._dirty = False
+        self._synced_bytes = self.size_bytes
+        self._sync_each = sync_interval_s == 0
         self._descriptor_use = threading.Lock()
 
     @classmethod
@@ -70,7 +71,7 @@ class Journal:
     @property
     def dirty(self) -> bool:
         """Whether something appended still waits for a sync."""
-        return self._dirty and self.sync_interval_s is not None
+        return self.sync_interval_s is not None and self._synced_bytes < self.size_bytes
 
     def append(self, events: Sequence[Event]) -> None:
         """Write the events as one buffer; sets each one's ``cursor`` and ``size_bytes``.
@@ -78,26 +79,39 @@ class Journal:
         Raises:
             JournalWriteError: the write or (interval 0) the sync failed.
         """
-        self.append_lines(events, [encode_line(event) for event in events])
+        if len(events) == 1:
+            self._append_one(events[0], encode_line(events[0]))
+        else:
+            self.append_lines(events, [encode_line(event) for event in events])
 
     def append_lines(self, events: Sequence[Event], lines: Sequence[bytes]) -> None:
         """``append`` for a caller that has the events' encoded lines already."""
-        payload = lines[0] if len(lines) == 1 else b"".join(lines)
-        written = 0
+        payload = b"".join(lines)
         try:
             written = os.write(self._fd, payload)
-            while written < len(payload):
-                written += self._continue(payload, written)
         except OSError as error:
-            self._cut(self.size_bytes + payload.rfind(b"\n", 0, written) + 1)
             self._fail(error)
+        if written != len(payload):
+            self._write_rest(payload, written)
         cursor = self.size_bytes
         for event, line in zip(events, lines, strict=True):
             event.size_bytes = size = len(line)
             event.cursor = cursor = cursor + size
         self.size_bytes = cursor
-        self._dirty = True
-        if self.sync_interval_s == 0:
+        if self._sync_each:
+            self.sync()
+
+    def _append_one(self, event: Event, line: bytes) -> None:
+        """The same for one event, as most appends are: without a list and a loop it costs half."""
+        try:
+            written = os.write(self._fd, line)
+        except OSError as error:
+            self._fail(error)
+        event.size_bytes = size = len(line)
+        if written != size:
+            self._write_rest(line, written)
+        event.cursor = self.size_bytes = self.size_bytes + size
+        if self._sync_each:
             self.sync()
 
     def sync(self) -> None:
@@ -109,13 +123,14 @@ class Journal:
         with self._descriptor_use:
             if not self.dirty or self._fd < 0:
                 return
-            # Cleared first: what is appended while the disk works waits for the next sync.
-            self._dirty = False
+            # Taken first: what is appended while the disk works waits for the next sync.
+            size_bytes = self.size_bytes
             try:
                 os.fdatasync(self._fd)
             except OSError as error:
                 failure = error
             else:
+                self._synced_bytes = size_bytes
                 return
         self._fail(failure)
 
@@ -131,17 +146,20 @@ class Journal:
             self._close_file()
             self._lock.release()
 
-    def _continue(self, payload: bytes, written: int) -> int:
-        count = os.write(self._fd, memoryview(payload)[written:])
-        if count == 0:
-            raise OSError("the file takes no more bytes")
-        return count
-
-    def _cut(self, size_bytes: int) -> None:
-        # When the disk refuses even this, the next open repairs the tail.
-        with suppress(OSError):
-            os.ftruncate(self._fd, size_bytes)
-        self.size_bytes = size_bytes
+    def _write_rest(self, payload: bytes, written: int) -> None:
+        """Continue a short write; what cannot be continued is cut to whole lines."""
+        try:
+            while written < len(payload):
+                count = os.write(self._fd, memoryview(payload)[written:])
+                if count == 0:
+                    raise OSError("the file takes no more bytes")  # noqa: TRY301 - the disk's way of saying no
+                written += count
+        except OSError as error:
+            self.size_bytes += payload.rfind(b"\n", 0, written) + 1
+            # When the disk refuses even this, the next open repairs the tail.
+            with suppress(OSError):
+                os.ftruncate(self._fd, self.size_bytes)
+            self._fail(error)
 
     def _fail(self, error: OSError) -> NoReturn:
         self._close_file()

@@ -1,14 +1,13 @@
 """Journal lines to events and back: strict writing, tolerant reading (spec events)."""
 
 import hashlib
-import json
-import re
 from typing import Any, NamedTuple
 
 import orjson
 
 from hankwatch.core.errors import BadLine
-from hankwatch.core.text import CUT_MARK, MAX_DEPTH, Cleaned, clean_json
+from hankwatch.core.intake import cut_deep, parse_json
+from hankwatch.core.text import MAX_DEPTH, Cleaned, clean_json
 from hankwatch.events.catalogue import PAYLOADS
 from hankwatch.events.envelope import Event, EventData, format_stamp
 from hankwatch.events.stamps import is_canonical, parse_stamp
@@ -19,14 +18,6 @@ _BOM = b"\xef\xbb\xbf"
 _ENVELOPE_KEYS = frozenset({"id", "timestamp", "type", "data"})
 _LINE_DEPTH = MAX_DEPTH + 1
 """The envelope is one container around the payload."""
-
-# orjson turns integers from 2**64 on into floats without a word; shorter runs of digits cannot be one.
-_LONG_RUN = b"0" * 19
-_ALL_DIGITS_ZERO = bytes.maketrans(b"123456789", b"000000000")
-_STRING_OR_BRACKETS = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|(?P<open>[\[{]+)|(?P<close>[\]}]+)', re.DOTALL)
-_CONTAINERS = (dict, list)
-_LONGEST_EXACT = 21  # characters of -2**64
-_NOTHING = Cleaned()
 
 
 class Decoded(NamedTuple):
@@ -65,7 +56,8 @@ def decode_line(line: bytes, *, received_ms: int) -> Decoded:
     read. Payload keys that no model knows are kept. Raises only ``BadLine``: not JSON, not an object, or
     without a type.
     """
-    value, cleaned = parse_json(line.removeprefix(_BOM).strip(b" \t\r\n"))
+    line = line.removeprefix(_BOM).strip(b" \t\r\n")
+    value, cleaned = parse_json(line, max_depth=_LINE_DEPTH)
     if not isinstance(value, dict):
         raise BadLine("not a JSON object")
     type_name = value.get("type")
@@ -108,83 +100,7 @@ def _payload(type_name: str, data: Any, flags: set[str]) -> EventData:
         flags.add("unknown-type")
     if not isinstance(data, dict):
         flags.add("payload-misfit")
-        return {} if data is None else {"value": _cut(data, MAX_DEPTH - 1)[0]}
+        return {} if data is None else {"value": cut_deep(data, max_depth=MAX_DEPTH - 1)[0]}
     if model is not None and not model.__pydantic_validator__.isinstance_python(data, extra="ignore", by_name=False):
         flags.add("payload-misfit")
     return data
-
-
-def parse_json(line: bytes) -> tuple[Any, Cleaned]:
-    """A line as clean JSON, and what cleaning it took; raises ``BadLine``.
-
-    The exact and forgiving reader is asked only where the fast one cannot be trusted.
-    """
-    if not line:
-        raise BadLine("empty line")
-    if _LONG_RUN in line.translate(_ALL_DIGITS_ZERO):
-        return _parse_exactly(line)
-    try:
-        value = orjson.loads(line)
-    except orjson.JSONDecodeError:
-        return _parse_exactly(line)
-    return _cut(value, _LINE_DEPTH) if line.count(b"[") + line.count(b"{") > _LINE_DEPTH else (value, _NOTHING)
-
-
-def _cut(value: Any, max_depth: int) -> tuple[Any, Cleaned]:
-    """A clean value without the containers below ``max_depth``; level by level, since hardly any is that deep."""
-    level = [value] if isinstance(value, _CONTAINERS) else []
-    for _ in range(max_depth):
-        level = [
-            item
-            for container in level
-            for item in (container.values() if isinstance(container, dict) else container)
-            if isinstance(item, _CONTAINERS)
-        ]
-        if not level:
-            return value, _NOTHING
-    return clean_json(value, max_depth=max_depth)
-
-
-def _parse_exactly(line: bytes) -> tuple[Any, Cleaned]:
-    """Takes surrogate escapes, NaN, infinities, integers and nesting of any size, and broken UTF-8."""
-    text = line.decode("utf-8", "replace")
-    broken = text.count("\ufffd") - line.count(b"\xef\xbf\xbd")
-    text, cut = _cut_depth(text)
-    huge = 0
-
-    def parse_int(digits: str) -> int | str:
-        nonlocal huge
-        if len(digits) <= _LONGEST_EXACT:
-            return int(digits)
-        huge += 1
-        return digits
-
-    try:
-        value, cleaned = clean_json(json.loads(text, parse_int=parse_int), max_depth=_LINE_DEPTH)
-    except ValueError as error:
-        raise BadLine(f"not JSON: {error}") from None
-    return value, Cleaned(
-        cleaned.surrogates + (broken > 0), cleaned.non_finite, cleaned.big_ints + huge, cleaned.cut_depth + cut
-    )
-
-
-def _cut_depth(text: str) -> tuple[str, int]:
-    """JSON text with every container below the depth limit replaced by a mark, before a parser recurses into it."""
-    if text.count("[") + text.count("{") <= _LINE_DEPTH:
-        return text, 0
-    pieces: list[str] = []
-    depth = cuts = kept_to = 0
-    for token in _STRING_OR_BRACKETS.finditer(text):
-        length = token.end() - token.start()
-        if token["open"]:
-            if depth <= _LINE_DEPTH < depth + length:
-                pieces += (text[kept_to : token.start() + _LINE_DEPTH - depth], f'"{CUT_MARK}"')
-                cuts += 1
-            depth += length
-        elif token["close"]:
-            if depth - length <= _LINE_DEPTH < depth:
-                kept_to = token.start() + depth - _LINE_DEPTH
-            depth -= length
-    if depth > _LINE_DEPTH:
-        raise BadLine("not JSON: ends inside its containers")
-    return "".join((*pieces, text[kept_to:])), cuts

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Hashable, Sequence
+from types import NoneType
 from typing import Annotated, Any, ClassVar, Literal, assert_never
 
 from pydantic import Field
@@ -15,6 +16,7 @@ Test = Callable[[Any], bool]
 """Whether a present value satisfies a condition."""
 
 _INDEX = re.compile("0|[1-9][0-9]*")
+_SCALARS = (str, int, float, NoneType)
 _TRUE, _FALSE = object(), object()
 
 
@@ -104,7 +106,10 @@ class Conditions:
 
     def hold(self, data: EventData) -> bool:
         """Whether all of them hold; True without any."""
-        return all(test(read(data)) for read, test in self._tests)
+        for read, test in self._tests:  # noqa: SIM110 - a generator costs as much as the tests themselves
+            if not test(read(data)):
+                return False
+        return True
 
 
 def compile_conditions(conditions: Sequence[Condition], on_overrun: Callable[[], None] | None = None) -> Conditions:
@@ -140,11 +145,9 @@ def path_reader(path: str) -> Callable[[EventData], Any]:
 
 def equality_key(value: Any) -> Hashable:
     """A key that two scalars share exactly when JSON calls them equal; ``MISSING`` for anything else."""
-    if value is True:
-        return _TRUE
-    if value is False:
-        return _FALSE
-    return value if value is None or isinstance(value, str | int | float) else MISSING
+    if isinstance(value, bool):
+        return _TRUE if value else _FALSE
+    return value if isinstance(value, _SCALARS) else MISSING
 
 
 def compile_test(condition: Condition, on_overrun: Callable[[], None] | None = None) -> Test:
@@ -170,7 +173,7 @@ def _positive_test(
         return lambda value: equality_key(value) in members
     if isinstance(condition, ContainmentCondition):
         part = condition.value
-        return lambda value: isinstance(value, str | list) and part in value
+        return lambda value: isinstance(value, (str, list)) and part in value
     if isinstance(condition, RegexCondition):
         search = compile_js(condition.value, on_overrun).search
         return lambda value: isinstance(value, str) and search(value)
@@ -193,7 +196,7 @@ def _order_test(condition: OrderCondition) -> Test:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _of_list(value: list[Any], step: str) -> Any:

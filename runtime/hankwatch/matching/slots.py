@@ -1,6 +1,6 @@
 """Where triggers wait: found by event type and by a value that must stand at a path."""
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
@@ -53,8 +53,13 @@ class Slots(Generic[T]):
         for name in names:
             table = self._tables.get(name)
             if table is not None:
-                found.extend(_of_table(table, data))
-        found.sort(key=_number)
+                found += table.always.items()
+                for values in table.by_path.values():
+                    wanting = values.buckets.get(equality_key(values.read(data)))
+                    if wanting:
+                        found += wanting.items()
+        if len(found) > 1:
+            found.sort(key=_number)
         return [item for _, item in found]
 
     def put(self, slot: Slot, number: int, item: T) -> None:
@@ -101,12 +106,6 @@ class Slots(Generic[T]):
         table = self._tables.get(slot.type)
         values = table.by_path.get(slot.path) if table and slot.path is not None else None
         return len(values.buckets.get(slot.value, ())) if values else 0
-
-
-def _of_table(table: _Table[T], data: EventData) -> Iterator[tuple[int, T]]:
-    yield from table.always.items()
-    for values in table.by_path.values():
-        yield from values.buckets.get(equality_key(values.read(data)), {}).items()
 
 
 def _wanted(condition: Condition) -> set[Hashable]:

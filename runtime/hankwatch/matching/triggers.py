@@ -209,7 +209,7 @@ class TriggerIndex(Generic[K]):
         def feed(event: Event) -> Found:
             found = automaton.feed(event)
             slots = at_rest if automaton.idle(event.at_ms) else at_work
-            if slots is not entry.slots and self._holds(entry):
+            if slots != entry.slots and self._holds(entry):
                 self._place(entry, slots)
             return found
 

@@ -169,6 +169,7 @@ class Claude:
     """How to start it; fixed arguments may follow the path."""
     env: Mapping[str, str] = field(default_factory=dict)
     name: str = "claude"
+    env_names: tuple[str, ...] = ("ANTHROPIC_*", "CLAUDE_*")
 
     def command(self, request: TurnRequest) -> Command:
         """See ``AgentProgram.command``. Permissions are bypassed unless ``executable`` says something itself."""

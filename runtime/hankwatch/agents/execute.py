@@ -14,6 +14,7 @@ class ExecAgent:
     argv: tuple[str, ...]
     env: Mapping[str, str] = field(default_factory=dict)
     name: str = "exec"
+    env_names: tuple[str, ...] = ()
 
     def command(self, request: TurnRequest) -> Command:
         """See ``AgentProgram.command``; model and system prompt come as ``HANKWATCH_MODEL`` and ``…_SYSTEM_PROMPT``."""

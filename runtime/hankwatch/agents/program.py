@@ -61,6 +61,11 @@ class AgentProgram(Protocol):
         """As in a hank's ``agent`` and in the name of the raw log."""
         ...
 
+    @property
+    def env_names(self) -> tuple[str, ...]:
+        """Variables of ours it may see beyond what any program needs; a ``*`` at the end makes a prefix."""
+        ...
+
     def command(self, request: TurnRequest) -> Command:
         """The command line of one turn; raises ``UsageError`` for what the program cannot do."""
         ...

@@ -21,10 +21,20 @@ class RecordedAgent:
     """A file to write to stderr after the first line."""
     exit_code: int = 0
     name: str = "recorded"
+    env_names: tuple[str, ...] = ()
 
     def command(self, request: TurnRequest) -> Command:  # noqa: ARG002 - a recording knows its prompt
         """See ``AgentProgram.command``."""
-        argv = [sys.executable, str(player.__file__), str(self.path), "--max-gap-ms", f"{self.max_gap_ms:g}"]
+        # Isolated: this room's modules must not shadow the standard library's.
+        argv = [
+            sys.executable,
+            "-I",
+            "-S",
+            str(player.__file__),
+            str(self.path),
+            "--max-gap-ms",
+            f"{self.max_gap_ms:g}",
+        ]
         if self.stderr is not None:
             argv += ["--stderr", str(self.stderr)]
         if self.exit_code:

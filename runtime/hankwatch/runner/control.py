@@ -4,7 +4,8 @@ Nobody cancels a codon (design "How it runs" 6): a request sets the first ``Stop
 its agent; the codon's line goes on through drain, verdict and ``codon.completed``.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -45,11 +46,15 @@ class CodonStop:
 class Control:
     """The one place where requests to a live run end; used on the loop's thread."""
 
-    stopping: bool = False
-    """The run ends after the current codon's line."""
     stop_by_s: float | None = None
-    """Monotonic instant by which a stopping run should have ended."""
+    """Monotonic instant by which a stopping run should have ended; None while none was asked to stop."""
     _codon: CodonStop | None = None
+    _on_stop: list[Callable[[], None]] = field(default_factory=list)
+
+    @property
+    def stopping(self) -> bool:
+        """The run ends after the current codon's line."""
+        return self.stop_by_s is not None
 
     def enter(self, codon: CodonStop) -> None:
         """A codon begins; it is stopped at once when the run already is."""
@@ -63,10 +68,21 @@ class Control:
 
     def stop(self, *, by_s: float) -> None:
         """End the run: the current codon fails, no further one starts. Asking twice changes nothing."""
-        if not self.stopping:
-            self.stopping, self.stop_by_s = True, by_s
+        if self.stop_by_s is None:
+            self.stop_by_s = by_s
             if self._codon is not None:
                 self._codon.request(StopReason.FORCE_STOP)
+            for call in tuple(self._on_stop):
+                call()
+
+    @contextmanager
+    def on_stop(self, call: Callable[[], None]) -> Iterator[None]:
+        """While the body runs, call once when the run is asked to stop."""
+        self._on_stop.append(call)
+        try:
+            yield
+        finally:
+            self._on_stop.remove(call)
 
     def skip(self) -> bool:
         """Skip the current codon; False when none is running."""

@@ -5,15 +5,12 @@ see is what the run itself saw.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Literal, Self
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
+from hankwatch.agents.signals import Tokens
 from hankwatch.events.envelope import Event
-
-CodonStatus = Literal[
-    "preparing", "starting", "initializing", "running", "completing-sentinels", "completed", "failed", "skipped"
-]
-"""Each earlier one may also go to failed or skipped; the last three are final (spec hank 2)."""
+from hankwatch.events.shapes import CodonStatus
 
 FINAL: frozenset[str] = frozenset({"completed", "failed", "skipped"})
 _NEXT: Mapping[str, frozenset[str]] = {
@@ -26,44 +23,6 @@ _NEXT: Mapping[str, frozenset[str]] = {
 
 RunStatus = Literal["running", "completed", "failed", "crashed"]
 _RUN_ENDS: Mapping[str, RunStatus] = {"RunCompleted": "completed", "RunFailed": "failed", "RunCrashed": "crashed"}
-
-
-@dataclass(frozen=True, slots=True)
-class Tokens:
-    """Token counts of a codon."""
-
-    input: int = 0
-    output: int = 0
-    cache_creation: int = 0
-    cache_read: int = 0
-
-    def plus(self, other: Self) -> "Tokens":
-        """Both together."""
-        return Tokens(
-            self.input + other.input,
-            self.output + other.output,
-            self.cache_creation + other.cache_creation,
-            self.cache_read + other.cache_read,
-        )
-
-    def as_json(self) -> dict[str, int]:
-        """The contract's TokenUsage."""
-        return {
-            "inputTokens": self.input,
-            "outputTokens": self.output,
-            "cacheCreationTokens": self.cache_creation,
-            "cacheReadTokens": self.cache_read,
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """From a TokenUsage; what is missing counts 0."""
-        return cls(
-            int(data.get("inputTokens") or 0),
-            int(data.get("outputTokens") or 0),
-            int(data.get("cacheCreationTokens") or 0),
-            int(data.get("cacheReadTokens") or 0),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +40,7 @@ class CodonRecord:
     session_id: str | None = None
     cost_usd: float | None = 0.0
     """Agent cost; None once any part of it is unknown."""
-    tokens: Tokens = Tokens()
+    tokens: Tokens = field(default_factory=Tokens)
     assistant_messages: int = 0
     failure_reason: Mapping[str, Any] | None = None
     sentinels: tuple[Mapping[str, Any], ...] = ()
@@ -98,7 +57,7 @@ class CodonRecord:
             "codonId": self.codon_id,
             "status": self.status,
             "startTime": self.started_at,
-            "tokenUsage": self.tokens.as_json(),
+            "tokenUsage": tokens_json(self.tokens),
             "cost": self.cost_usd,
         }
         if self.ended_at is not None:
@@ -168,6 +127,21 @@ class Transition:
     """Stamp of the event that carries it."""
 
 
+def tokens_json(tokens: Tokens) -> dict[str, int]:
+    """The contract's TokenUsage."""
+    return {
+        "inputTokens": tokens.input,
+        "outputTokens": tokens.output,
+        "cacheCreationTokens": tokens.cache_creation,
+        "cacheReadTokens": tokens.cache_read,
+    }
+
+
+def _tokens(data: Mapping[str, Any]) -> Tokens:
+    names = ("inputTokens", "outputTokens", "cacheCreationTokens", "cacheReadTokens")
+    return Tokens(*(int(data.get(name) or 0) for name in names))
+
+
 def total_cost(costs: Iterable[float | None]) -> float | None:
     """The sum, or None when any part is unknown."""
     total = 0.0
@@ -233,12 +207,10 @@ def _reduce_codon(codon: CodonRecord, step: Transition) -> CodonRecord:
         case "CodonTransitioned":
             return _move_codon(codon, data, step.at)
         case "CostsIncremented":
-            tokens = codon.tokens.plus(Tokens.from_json(data.get("tokensDelta") or {}))
+            tokens = codon.tokens + _tokens(data.get("tokensDelta") or {})
             return replace(codon, tokens=tokens, cost_usd=total_cost((codon.cost_usd, data.get("costDelta"))))
         case "CodonFinalCostSet":
-            return replace(
-                codon, tokens=Tokens.from_json(data.get("finalTokens") or {}), cost_usd=data.get("finalCost")
-            )
+            return replace(codon, tokens=_tokens(data.get("finalTokens") or {}), cost_usd=data.get("finalCost"))
         case "AssistantMessageCountUpdated":
             return replace(codon, assistant_messages=int(data.get("newCount") or 0))
         case "SentinelStatesUpdated":

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hankwatch.runner.state import FINAL, RunState, Tokens, Transition, reduce, total_cost
+from hankwatch.agents.signals import Tokens
+from hankwatch.runner.state import FINAL, RunState, Transition, reduce, total_cost
 
 STAMP = "2026-11-30T12:00:00.000Z"
 STATUSES = (

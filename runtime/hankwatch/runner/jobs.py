@@ -1,0 +1,99 @@
+"""What is decided about each codon before the run starts: program, prompt, environment, limits."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from hankwatch.agents.catalogue import agent_for
+from hankwatch.agents.program import AgentProgram, TurnRequest
+from hankwatch.agents.settings import AgentSettings
+from hankwatch.config.environment import child_environment
+from hankwatch.events.run import PromptMetadata
+from hankwatch.hank.assembly import system_prompt, user_prompt
+from hankwatch.hank.load import LoadedHank
+from hankwatch.hank.model import Codon, Hank
+from hankwatch.runner.layout import Layout
+from hankwatch.runner.settings import RunSettings
+from hankwatch.sentinels.loader import SentinelSource
+
+DEFAULT_IDLE_S = 180.0
+"""Longest silence of an agent when nobody says otherwise (reference 2.2)."""
+
+
+@dataclass(frozen=True, slots=True)
+class CodonJob:
+    """Everything that is decided about a codon before it starts."""
+
+    codon_id: str
+    """Runtime id."""
+    base_codon_id: str
+    """As authored."""
+    name: str
+    """For people."""
+    description: str | None
+    """For people."""
+    program: AgentProgram
+    """What runs it."""
+    request: TurnRequest
+    """Prompt and model."""
+    env: Mapping[str, str]
+    """The agent's whole environment, without what its command adds."""
+    sentinels: tuple[SentinelSource, ...]
+    """Its observers, in file order."""
+    idle_s: float
+    """Longest silence of the agent, in seconds."""
+    tool_result_chars: int
+    """Longer tool results are cut in their event."""
+    prompt_metadata: PromptMetadata | None = None
+    """Front matter of the prompt."""
+
+
+def codon_jobs(
+    hank: LoadedHank,
+    *,
+    run: RunSettings,
+    agents: Mapping[str, AgentSettings],
+    environ: Mapping[str, str],
+    layout: Layout,
+) -> tuple[CodonJob, ...]:
+    """Each codon of a hank that has a config, in order.
+
+    Raises:
+        UsageError: an agent that does not exist, or that this version does not run.
+        PathRefused: a prompt file changed for the worse since it was checked.
+    """
+    assert hank.config is not None
+    make = partial(_job, config=hank.config, hank=hank, run=run, agents=agents, environ=environ, layout=layout)
+    return tuple(make(codon) for _, codon in hank.config.codons())
+
+
+def _job(
+    codon: Codon,
+    *,
+    config: Hank,
+    hank: LoadedHank,
+    run: RunSettings,
+    agents: Mapping[str, AgentSettings],
+    environ: Mapping[str, str],
+    layout: Layout,
+) -> CodonJob:
+    model = run.model or codon.model
+    program = agent_for(codon.agent, model, hank_dir=hank.hank_dir.resolve(), settings=agents)
+    prompt = user_prompt(codon, hank_dir=hank.hank_dir, agent_root=layout.agent_root)
+    system = system_prompt(codon, config, hank_dir=hank.hank_dir, agent_root=layout.agent_root)
+    metadata = prompt.metadata.as_data()
+    required = config.requirements.env if config.requirements else ()
+    here = agents.get(program.name, AgentSettings())
+    return CodonJob(
+        codon_id=codon.id,
+        base_codon_id=codon.id,
+        name=codon.name,
+        description=codon.description,
+        program=program,
+        request=TurnRequest(prompt.text, model, system),
+        env=child_environment(environ, codon.env, keep=(*program.env_names, *required)),
+        sentinels=hank.sentinels.get(codon.id, ()),
+        idle_s=codon.shim_idle_timeout or here.idle_limit_s or run.idle_limit_s or DEFAULT_IDLE_S,
+        tool_result_chars=run.tool_result_chars,
+        prompt_metadata=PromptMetadata.model_validate(metadata) if metadata else None,
+    )

@@ -1,0 +1,67 @@
+"""The run's own line in the journal: the only emitter of ``state.transition``."""
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from hankwatch.events.envelope import Event, format_stamp
+from hankwatch.events.payload import Payload
+from hankwatch.events.run import ResultingState, StateTransition, TransitionType
+from hankwatch.events.run import Transition as EventTransition
+from hankwatch.runner.state import CodonRecord, RunRecord, RunState, Transition, reduce
+from hankwatch.stream.stream import EventStream
+
+
+class Ledger:
+    """Holds the run's state and moves it: reduce, emit, adopt (design "How it runs" 7)."""
+
+    def __init__(self, stream: EventStream, run_id: str, state: RunState) -> None:
+        self.stream = stream
+        self.run_id = run_id
+        self.state = state
+        self.started_ms = stream.now_ms()
+        """Stream instant at which this process began the run."""
+        self.codon_started_ms = self.started_ms
+        """Stream instant of the latest CodonStarted."""
+
+    @property
+    def run(self) -> RunRecord:
+        """The run this process carries out."""
+        assert self.state.current is not None
+        return self.state.current
+
+    @property
+    def codon(self) -> CodonRecord:
+        """The latest codon attempt of this run."""
+        return self.run.codons[-1]
+
+    def start_run(self) -> None:
+        """Emit RunStarted; from here on ``run`` is this process's run."""
+        conditions = {"type": "fresh"}
+        self.move("RunStarted", {"startingConditions": conditions, "serverPid": os.getpid()})
+
+    def move(
+        self, kind: TransitionType, data: Mapping[str, Any] | None = None, *more: Payload, codon_id: str | None = None
+    ) -> tuple[Event, ...]:
+        """Emit one transition, and ``more`` in the same batch; the state is adopted once written."""
+        full = {"runId": self.run_id, **({"codonId": codon_id} if codon_id else {}), **(data or {})}
+        expected = reduce(self.state, Transition(kind, full, format_stamp(self.stream.now_ms())))
+        payload = StateTransition(
+            transition_type=kind,
+            run_id=self.run_id,
+            codon_id=codon_id,
+            transition=EventTransition(type=kind, data=full),
+            resulting_state=ResultingState.model_validate(expected.resulting_state()),
+        )
+        events = self.stream.emit(payload, *more)
+        # The stamp a reader of the journal sees is the event's own.
+        stamp = events[0].timestamp if events else format_stamp(self.stream.now_ms())
+        self.state = reduce(self.state, Transition(kind, full, stamp))
+        if kind == "CodonStarted" and events:
+            self.codon_started_ms = events[0].at_ms
+        return events
+
+    def move_codon(self, target: str, metadata: Mapping[str, Any] | None = None, *more: Payload) -> None:
+        """One CodonTransitioned of the current codon."""
+        data = {"from": self.codon.status, "to": target, **({"metadata": dict(metadata)} if metadata else {})}
+        self.move("CodonTransitioned", data, *more, codon_id=self.codon.codon_id)

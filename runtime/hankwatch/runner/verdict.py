@@ -1,0 +1,61 @@
+"""What an attempt of a codon comes to: the agent's outcome and any stop, read together (reference 3.3)."""
+
+import signal
+from dataclasses import dataclass
+from typing import Literal
+
+from hankwatch.agents.outcome import Outcome
+from hankwatch.events.shapes import ExitError, ExitKilled, ExitSuccess, FailureReason
+from hankwatch.processes.child import Exit
+from hankwatch.runner.control import StopReason
+
+FinalStatus = Literal["completed", "failed", "skipped"]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The end of one attempt."""
+
+    status: FinalStatus
+    exit_status: ExitSuccess | ExitError | ExitKilled
+    reason: FailureReason | None = None
+    """Set exactly when ``status`` is failed."""
+    facts: tuple[str, ...] = ()
+    """Everything that spoke for or against success."""
+
+
+def decide(outcome: Outcome, exit_: Exit, stop: StopReason | None, *, idle_s: float | None = None) -> Verdict:
+    """The verdict of a turn that ran; the first row that holds: a stop, then the agent's own outcome."""
+    ended = _exit_status(exit_)
+    match stop:
+        case StopReason.FORCE_STOP:
+            reason = FailureReason(type="unknown", retriable=True, message="stopped by request")
+            return Verdict("failed", ended, reason, outcome.facts)
+        case StopReason.SKIP:
+            return Verdict("skipped", ended, None, outcome.facts)
+        case StopReason.IDLE:
+            reason = FailureReason(type="timeout", retriable=True, message=f"no output for {idle_s:g} s")
+            return Verdict("failed", ended, reason, outcome.facts)
+        case None if outcome.status == "success":
+            return Verdict("completed", ExitSuccess(), None, outcome.facts)
+        case None:
+            return Verdict("failed", ended, outcome.reason, outcome.facts)
+
+
+def not_run(reason: FailureReason) -> Verdict:
+    """The verdict of an attempt whose agent never ran."""
+    return Verdict("failed", ExitError(code=-1), reason)
+
+
+def _exit_status(exit_: Exit) -> ExitError | ExitKilled:
+    if exit_.signal is not None:
+        return ExitKilled(signal=_signal_name(exit_.signal))
+    # A failure must not look like success, whatever the process said (contract 0.7.3).
+    return ExitError(code=exit_.code or -1)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"SIG{number}"

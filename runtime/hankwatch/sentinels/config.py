@@ -15,7 +15,8 @@ from hankwatch.sentinels.rules import check_rules
 from hankwatch.sentinels.strategies import Execution
 
 Text = Annotated[str, StringConstraints(min_length=1)]
-Files = Text | Annotated[list[Text], Field(min_length=1)]
+Files = str | Annotated[list[str], Field(min_length=1)]
+"""One file or several; their spelling is a rule of ``check_rules``."""
 
 
 class MaxTurns(ConfigModel):
@@ -74,7 +75,7 @@ class StructuredOutput(ConfigModel):
     """One object, a list, or one of `enumValues`."""
     schema_str: Text | None = None
     """The schema of the object, or of the list's items."""
-    schema_file: Text | None = None
+    schema_file: str | None = None
     """A file with that schema, relative to this config file's directory."""
     enum_values: list[Text] | None = Field(default=None, min_length=1)
     """The possible answers of `enum`."""
@@ -140,7 +141,7 @@ class SentinelConfig(ConfigModel):
     error_handling: ErrorHandling = ErrorHandling()
     """When it is unloaded because of failures."""
     llm_params: LlmParams = LlmParams()
-    """How the model is called."""
+    """Parameters of its model calls."""
     structured_output: StructuredOutput | None = None
     """Ask for JSON instead of text."""
     join_string: str | None = None

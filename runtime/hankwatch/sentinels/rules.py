@@ -64,8 +64,7 @@ def _refs(config: Json) -> Iterator[_Fault]:
 
 
 def _ref(pointer: str, ref: Any) -> Iterator[_Fault]:
-    # An empty one is a fault of the model.
-    reason = check_ref(ref) if isinstance(ref, str) and ref else None
+    reason = check_ref(ref) if isinstance(ref, str) else None
     if reason is not None:
         yield _Fault(pointer, "path-refused", f"the path {ref!r} {reason}")
 

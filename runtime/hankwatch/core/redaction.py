@@ -7,96 +7,17 @@ nothing needs a closer look; only a suspicious line is walked string by string.
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from operator import is_
 from typing import Any
 
 import orjson
 import re2
 
+from hankwatch.core.secret_kinds import SECRET_KINDS, SecretKind
 from hankwatch.core.text import clean_text
 
 _MIN_SECRET_LENGTH = 8
-_WORD = r"[A-Za-z0-9._~+/=-]"
-_VARIABLE = r"(?:(?:API|ACCESS|SECRET|PRIVATE|AUTH|ENCRYPTION)_?KEY|SECRET|TOKEN|PASSWORD|PASSWD)"
-_URL_PARAMETER = (
-    r"(?i:[?&](?:api[_-]?key|key|access[_-]?token|auth[_-]?token|token|client[_-]?secret|x-amz-signature|sig)=)"
-)
-
-_PATTERNS: tuple[tuple[str, str, str], ...] = (
-    # kind, pattern over text with one group around the secret, looser pattern over its encoded JSON line.
-    # In a line the character before or after a secret may be the letter of an escape (\n, \t), so the looser
-    # one has no word boundaries and no white space.
-    (
-        "private-key",
-        r"(-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?s:.*?)(?:-----END [A-Z0-9 ]*KEY(?: BLOCK)?-----|\z))",
-        r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY",
-    ),
-    ("anthropic-key", r"\b(sk-ant-[A-Za-z0-9_-]{8,})", r"sk-ant-"),
-    (
-        "openai-key",
-        r"\b(sk-(?:(?:proj|svcacct|admin|None|or-v1|lf)-[A-Za-z0-9_-]{16,}|[A-Za-z0-9]{20,}))",
-        r"sk-(?:proj|svcacct|admin|None|or-v1|lf)-|sk-[A-Za-z0-9]{20}",
-    ),
-    ("github-token", r"\b(gh[pousr]_[A-Za-z0-9]{16,}|github_pat_[A-Za-z0-9_]{20,})", r"gh[pousr]_|github_pat_"),
-    ("gitlab-token", r"\b(gl(?:pat|dt|rt|cbt|ptt|ft|soat)-[A-Za-z0-9_-]{16,})", r"gl[a-z]{2,4}-[A-Za-z0-9_-]{16}"),
-    (
-        "aws-key-id",
-        r"(?:^|[^A-Za-z0-9+/])((?:AKIA|ASIA)[A-Z0-9]{16})\b",
-        r"(?:AKIA|ASIA)[A-Z0-9]{16}",
-    ),
-    ("google-key", r"(?:^|[^A-Za-z0-9+/_-])(AIza[A-Za-z0-9_-]{30,})", r"AIza[A-Za-z0-9_-]{30}"),
-    ("google-oauth", r"\b(ya29\.[A-Za-z0-9_-]{20,}|GOCSPX-[A-Za-z0-9_-]{20,})", r"ya29\.|GOCSPX-"),
-    ("slack-token", r"\b(xox[abeoprs]-[A-Za-z0-9-]{10,}|xapp-[A-Za-z0-9-]{10,})", r"xox[abeoprs]-|xapp-"),
-    (
-        "stripe-key",
-        r"\b((?:sk|rk)_(?:live|test)_[A-Za-z0-9]{16,}|whsec_[A-Za-z0-9+/]{24,})",
-        r"[sr]k_(?:live|test)_|whsec_",
-    ),
-    (
-        "registry-token",
-        r"\b(npm_[A-Za-z0-9]{30,}|pypi-AgEI[A-Za-z0-9_-]{30,}|dop_v1_[a-f0-9]{40,})",
-        r"npm_[A-Za-z0-9]{30}|pypi-AgEI|dop_v1_",
-    ),
-    (
-        "model-key",
-        r"\b(hf_[A-Za-z0-9]{30,}|gsk_[A-Za-z0-9]{30,}|xai-[A-Za-z0-9]{30,}|r8_[A-Za-z0-9]{30,}|pplx-[A-Za-z0-9]{30,})",
-        r"(?:hf_|gsk_|xai-|r8_|pplx-)[A-Za-z0-9]{30}",
-    ),
-    ("sendgrid-key", r"\b(SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,})", r"SG\.[A-Za-z0-9_-]{16}"),
-    (
-        "jwt",
-        r"\b(eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*)",
-        r"eyJ[A-Za-z0-9_-]{8,}\.eyJ",
-    ),
-    (
-        "authorization",
-        rf"(?i:authorization[\\\"']*\s*[:=]\s*[\\\"']*(?:basic|bearer|token|apikey|key)\s+)({_WORD}{{8,}})",
-        r"(?i:authorization)",
-    ),
-    (
-        "authorization",
-        rf"(?i:authorization|\bx-(?:api-key|goog-api-key|auth-token))(?:[\\\"']*\s*[:=]\s*[\\\"']*)({_WORD}{{16,}})",
-        r"(?i:x-(?:api-key|goog-api-key|auth-token))",
-    ),
-    ("bearer", rf"(?i:\bbearer)\s+({_WORD}{{20,}})", r"(?i:bearer)"),
-    (
-        "url-key",
-        rf"{_URL_PARAMETER}([A-Za-z0-9%._~+/-]{{8,}}=*)",
-        _URL_PARAMETER,
-    ),
-    (
-        "url-password",
-        r"[A-Za-z][A-Za-z0-9+.-]*://[^\s/:@\"'\[\]]*:([^\s/:@\"'\[\]]{3,})@",
-        r"://[^/:@ \"]*:[^/:@ \"]+@",
-    ),
-    (
-        "env-value",
-        rf"\b(?:[A-Z0-9]+_)*{_VARIABLE}(?:_[A-Z0-9]+)*=[\\\"']*([A-Za-z0-9+][A-Za-z0-9+/_-]{{15,}}=*)",
-        r"(?:KEY|SECRET|TOKEN|PASSWORD|PASSWD)[A-Z0-9_]*=",
-    ),
-)
-
 _SECRET_NAME = re.compile(
     r"(?:^|_)(?:(?:API|ACCESS|SECRET|PRIVATE|AUTH)?KEY|(?:ACCESS|AUTH)?TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|PASS|PAT)"
     r"(?:_|\d*$)",
@@ -105,6 +26,34 @@ _SECRET_NAME = re.compile(
 _NAME_OF_SOMETHING_ELSE = re.compile(
     r"_(?:FILE|PATH|DIR|URL|URI|HOST|NAME|ID|TYPE|TTL|SOCK|LIMIT|COUNT|LENGTH|ALGORITHM)$", re.IGNORECASE
 )
+
+
+class _Scan:
+    """All kinds in one expression; the number of the group that matched tells which."""
+
+    def __init__(self, kinds: Sequence[SecretKind]) -> None:
+        self._kinds = kinds
+        self._expression = _compile([kind.pattern for kind in kinds])
+
+    def replace(self, text: str) -> str:
+        """``text`` with each secret replaced by its mark; the same object without one."""
+        encoded = text.encode("utf-8", "surrogatepass")
+        pieces: list[bytes] = []
+        kept_to = position = 0
+        while (match := self._expression.search(encoded, position)) is not None:
+            kind = self._kinds[match.lastindex - 1]
+            start, end = match.span(match.lastindex)
+            secret = encoded[start:end]
+            if kind.needs_digit and not any(digit in secret for digit in b"0123456789"):
+                # Another kind may stand inside what this one would have taken.
+                position = max(start - 1, match.start() + 1)
+                continue
+            mark = f"[redacted:{kind.name}:{hashlib.sha256(secret).hexdigest()[:8]}]"
+            pieces += (encoded[kept_to:start], mark.encode())
+            kept_to = position = end
+        if not pieces:
+            return text
+        return b"".join((*pieces, encoded[kept_to:])).decode("utf-8", "surrogatepass")
 
 
 class Redactor:
@@ -119,17 +68,13 @@ class Redactor:
         self._enabled = enabled
         names = {clean_text(value.strip()): name for name, value in (secrets or {}).items()}
         # The longest first: a value that contains another one is the one that was meant.
-        values = sorted((v for v in names if len(v) >= _MIN_SECRET_LENGTH), key=lambda v: (-len(v), v))
+        values = sorted((v for v in names if len(v) >= _MIN_SECRET_LENGTH), key=len, reverse=True)
         # A tool that prints JSON shows a value with its quotes and newlines escaped.
-        known = {spelling: names[v] for v in reversed(values) for spelling in (_json_spelling(v), v)}
-        spellings = list(reversed(known))
-        self._scans = [(_PATTERN_SCAN, _PATTERN_KINDS)]
-        if known:
-            # Before the patterns, which might take only a part of a value.
-            scan = _compile([f"({re2.escape(spelling)})" for spelling in spellings])
-            self._scans.insert(0, (scan, tuple(known[spelling] for spelling in spellings)))
-        in_a_line = [re2.escape(_json_spelling(spelling)) for spelling in spellings]
-        self._line = _compile(in_a_line + [looser for _, _, looser in _PATTERNS])
+        known = {spelling: names[value] for value in values for spelling in (value, _json_spelling(value))}
+        kinds = [SecretKind(known[s], f"({re2.escape(s)})", re2.escape(_json_spelling(s))) for s in known]
+        # Known values first: a pattern might take only a part of one.
+        self._scans = [_Scan(kinds), _SPELLED] if kinds else [_SPELLED]
+        self._line = _compile([kind.in_a_line for kind in (*kinds, *SECRET_KINDS)])
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str], *, enabled: bool = True) -> "Redactor":
@@ -151,8 +96,8 @@ class Redactor:
         """``text`` without its secrets; the same object when there are none."""
         if not self._enabled:
             return text
-        for scan, kinds in self._scans:
-            text = _replace(text, scan, kinds)
+        for scan in self._scans:
+            text = scan.replace(text)
         return text
 
     def data(self, data: dict[str, Any]) -> dict[str, Any]:
@@ -177,21 +122,6 @@ def _rewrite(value: Any, change: Callable[[str], str]) -> Any:
     return value
 
 
-def _replace(text: str, scan: Any, kinds: tuple[str, ...]) -> str:
-    """``text`` with the group of each match replaced by its mark; the same object without a match."""
-    encoded = text.encode("utf-8", "surrogatepass")
-    pieces: list[bytes] = []
-    end = 0
-    for match in scan.finditer(encoded):
-        start, stop = match.span(match.lastindex)
-        digest = hashlib.sha256(encoded[start:stop]).hexdigest()[:8]
-        pieces += (encoded[end:start], f"[redacted:{kinds[match.lastindex - 1]}:{digest}]".encode())
-        end = stop
-    if not pieces:
-        return text
-    return b"".join((*pieces, encoded[end:])).decode("utf-8", "surrogatepass")
-
-
 def _json_spelling(text: str) -> str:
     """How ``text`` stands inside a JSON string."""
     return orjson.dumps(text)[1:-1].decode()
@@ -204,5 +134,4 @@ def _compile(alternatives: list[str]) -> Any:
     return re2.compile("|".join(alternatives).encode(), options)
 
 
-_PATTERN_KINDS = tuple(kind for kind, _, _ in _PATTERNS)
-_PATTERN_SCAN = _compile([pattern for _, pattern, _ in _PATTERNS])
+_SPELLED = _Scan(SECRET_KINDS)

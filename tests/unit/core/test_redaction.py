@@ -82,6 +82,9 @@ def test_only_the_secret_part_is_replaced(kind: str, text: str, secret: str) -> 
         "see https://example.org/list?key=name&token=1 and http://localhost:8080/@user",
         "API_KEY = os.environ['API_KEY']; TOKEN=$(cat token); PRIMARY_KEY=created_at_index_id",
         "AKIA is a prefix; AKIAIOSFODNN7EXAMPLEANDMORE is no key",
+        '{"Authorization": raw_response.request.headers, "x-api-key": resolved_api_key_of_it}',
+        "the bearer SubjectConfirmationData; SOME_TOKEN=a_function_with_a_long_name; sk-abcdefghijklmnopqrstuvwxyz",
+        "https://<username>:<password>@proxy f'postgresql://{user}:{password}@{host}/' http://u:$PASSWORD@h",
         "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n-----BEGIN PUBLIC KEY-----",
         "commit 0123456789abcdef0123456789abcdef01234567 by sk-learn and ghp_short",
     ],
@@ -128,6 +131,11 @@ def test_a_known_value_that_holds_another_is_replaced_as_a_whole() -> None:
 def test_a_pattern_that_would_take_a_part_leaves_nothing_of_a_known_value() -> None:
     redactor = Redactor({"S": "abcdefgh$ijkl"})
     assert redactor.text("https://x/?key=abcdefgh$ijkl") == f"https://x/?key={mark('S', 'abcdefgh$ijkl')}"
+
+
+def test_a_match_that_is_no_secret_hides_none_inside_it() -> None:
+    secret = "sk-ant-abcdefghijklmnopqrst"
+    assert PLAIN.text(f"Bearer {secret}") == f"Bearer {mark('anthropic-key', secret)}"
 
 
 def test_short_values_are_ignored() -> None:
@@ -187,7 +195,19 @@ def test_redacting_twice_changes_nothing_more() -> None:
 
 
 @pytest.mark.parametrize(
-    "pattern", ["sk-", "-----BEGIN PRIVATE KEY", "a://b:", "eyJ", "A_KEY_", "Bearer ", "?key=", "A", "\ud800"]
+    "pattern",
+    [
+        "sk-",
+        "-----BEGIN PRIVATE KEY",
+        "a://b:",
+        "eyJ",
+        "A_KEY_",
+        "Bearer ",
+        "?key=",
+        "A",
+        "x-api-key=aaaaaaaaaaaaaaaa",
+        "\ud800",
+    ],
 )
 def test_time_grows_with_the_length_alone(pattern: str) -> None:
     text = pattern * (2_000_000 // len(pattern))

@@ -202,9 +202,9 @@ def main() -> NoReturn:
     except HankwatchError as error:
         if "--debug" in sys.argv:
             raise
-        typer.echo(f"error[{error.code}]: {error}", err=True)
-        if error.hint:
-            typer.echo(f"hint: {error.hint}", err=True)
+        from hankwatch.cli.output import print_error
+
+        print_error(error)
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         sys.exit(130)

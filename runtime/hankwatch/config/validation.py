@@ -197,10 +197,11 @@ def _fits(loc: Path, value: Any) -> Iterator[tuple[Path, Any]]:
         yield (), value
         return
     step, rest = loc[0], loc[1:]
+    container: Any = value
     if (isinstance(value, dict) and step in value) or (
         isinstance(value, list) and isinstance(step, int) and step < len(value)
     ):
-        for place, found in _fits(rest, value[step]):
+        for place, found in _fits(rest, container[step]):
             yield (step, *place), found
     if isinstance(step, str):
         yield from _fits(rest, value)
@@ -218,7 +219,7 @@ def _at(value: Any, place: Path) -> Any:
 
 
 def _is_about_the_container(kind: str) -> bool:
-    return kind.endswith("_type") or kind in {"too_short", "too_long"}
+    return kind.endswith("_type") or kind in {"literal_error", "too_short", "too_long"}
 
 
 _CODES = {

@@ -1,0 +1,65 @@
+"""Features of the contract that this version validates but does not carry out yet."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from hankwatch.hank.fault import Fault
+from hankwatch.hank.model import Codon, Hank, Loop
+
+
+@dataclass(frozen=True, slots=True)
+class Unsupported:
+    """One use of such a feature."""
+
+    feature: str
+    """For people: ``loops``, ``rigSetup``."""
+    pointer: str
+    """Into hank.json."""
+
+
+def unsupported(hank: Hank) -> list[Unsupported]:
+    """Every use, in file order; a run of a hank that has any must fail and say so."""
+    return list(_uses(hank))
+
+
+def not_yet(hank: Hank) -> Iterator[Fault]:
+    """The same as warnings for ``validate`` (spec cli)."""
+    for use in _uses(hank):
+        yield Fault(
+            use.pointer,
+            "not-yet",
+            f"not supported by this version yet: {use.feature}; a run of this hank fails",
+            "remove it, or wait for a version that has it",
+            "warning",
+        )
+
+
+def _uses(hank: Hank) -> Iterator[Unsupported]:
+    if hank.overrides and hank.overrides.budget:
+        yield Unsupported("budget", "/overrides/budget")
+    if hank.watchdog is not None:
+        yield Unsupported("watchdog", "/watchdog")
+    for index, item in enumerate(hank.hank):
+        if isinstance(item, Loop):
+            yield Unsupported("loops", f"/hank/{index}/type")
+    for pointer, codon in hank.codons():
+        if codon.continuation_mode == "continue-previous":
+            yield Unsupported("continue-previous", f"{pointer}/continuationMode")
+        if codon.on_failure != "abort":
+            yield Unsupported(f"onFailure {codon.on_failure!r}", f"{pointer}/onFailure")
+        for key, used in _features(codon):
+            if used:
+                yield Unsupported(key, f"{pointer}/{key}")
+
+
+def _features(codon: Codon) -> Iterator[tuple[str, bool]]:
+    yield "rigSetup", bool(codon.rig_setup)
+    yield "checkpointedFiles", bool(codon.checkpointed_files)
+    yield "outputFiles", bool(codon.output_files)
+    yield "archiveOnSuccess", bool(codon.archive_on_success)
+    yield "exhaustWithPrompt", codon.exhaust_with_prompt is not None
+    yield "autoCompact", codon.auto_compact
+    yield "budget", codon.budget is not None
+    yield "watchdog", codon.watchdog is not None
+    yield "waitForWatches", codon.wait_for_watches
+    yield "mcp", codon.mcp

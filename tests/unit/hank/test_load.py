@@ -1,0 +1,224 @@
+"""Loading a hank with everything it names: all faults of all files, and never an exception (spec hank 1)."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.hanks import codon, findings, hank, load, loop, sentinel, stub_files
+
+from hankwatch.hank.load import load_hank
+from hankwatch.hank.support import unsupported
+
+BAD = {"model": 5}
+
+
+def test_a_folder_means_the_hank_in_it(tmp_path: Path) -> None:
+    loaded = load(tmp_path, hank(codon()))
+    assert (loaded.path, loaded.hank_dir) == (tmp_path / "hank.json", tmp_path)
+
+
+def test_a_hank_that_is_not_there_is_a_fault(tmp_path: Path) -> None:
+    loaded = load_hank(tmp_path / "nope.json", "nope.json")
+    assert loaded.config is None
+    assert [(d.file, d.code) for d in loaded.diagnostics] == [("nope.json", "file-unreadable")]
+
+
+@pytest.mark.parametrize(
+    ("ref", "says"),
+    [
+        ("nope.md", "does not exist"),
+        ("../up.md", "climbs above"),
+        ("/etc/passwd", "absolute"),
+        ("a\\b", "backslash"),
+        ("link.md", "symbolic link"),
+        ("pipe", "not a regular file"),
+        ("latin.md", "not UTF-8"),
+        ("folder", "directory"),
+    ],
+)
+@pytest.mark.parametrize("key", ["promptFile", "appendSystemPromptFile"])
+def test_a_prompt_file_that_cannot_be_read_is_an_error_at_its_line(
+    tmp_path: Path, key: str, ref: str, says: str
+) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link.md").symlink_to(tmp_path / "ok.md")
+    os.mkfifo(tmp_path / "pipe")
+    loaded = load(tmp_path, hank(codon(**{key: ["ok.md", ref]})), {"ok.md": "x", "latin.md": b"\xff"})
+    (fault,) = loaded.diagnostics.errors
+    assert (fault.pointer, fault.line is not None) == (f"/hank/0/{key}/1", True)
+    assert says in fault.message
+
+
+def test_empty_and_huge_prompts_are_warnings(tmp_path: Path) -> None:
+    content = hank(codon(promptText=None, promptFile=["empty.md", "huge.md"]), globalSystemPromptFile="empty.md")
+    loaded = load(tmp_path, content, {"empty.md": " \n", "huge.md": "x" * (1024 * 1024 + 1)})
+    assert findings(loaded) == [
+        ("warning", "prompt-empty", "/hank/0/promptFile/0"),
+        ("warning", "prompt-large", "/hank/0/promptFile/1"),
+        ("warning", "prompt-empty", "/globalSystemPromptFile"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [("nope", "does not exist"), (".", "directory"), ("..", "above"), ("tree", "symbolic link"), ("dev", "neither")],
+)
+def test_what_a_rig_copies_is_a_plain_tree_below_the_hank(tmp_path: Path, source: str, says: str) -> None:
+    (tmp_path / "tree" / "deep").mkdir(parents=True)
+    (tmp_path / "tree" / "deep" / "link").symlink_to("/etc")
+    (tmp_path / "dev").mkdir()
+    os.mkfifo(tmp_path / "dev" / "pipe")
+    content = hank(codon(rigSetup=[{"type": "copy", "copy": {"from": source, "to": "x"}}]))
+    (fault,) = load(tmp_path, content).diagnostics.errors
+    assert fault.pointer == "/hank/0/rigSetup/0/copy/from"
+    assert says in fault.message
+
+
+def test_a_recording_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    loaded = load(
+        tmp_path, hank(codon("a", agent="recorded:r.jsonl"), codon("b", agent="recorded:nope")), {"r.jsonl": ""}
+    )
+    assert findings(loaded) == [("error", "file-unreadable", "/hank/1/agent")]
+
+
+def test_faults_of_every_file_come_at_once(tmp_path: Path) -> None:
+    content = hank(
+        codon("a", onFailre="retry"),
+        codon("a", name="", promptFile="nope.md", sentinels=[{"sentinelConfig": "s.json"}]),
+        codon("c", sentinels=[{"sentinelConfig": sentinel(**BAD)}]),
+        loop(codon("d", promptFile="gone.md")),
+    )
+    loaded = load(tmp_path, content, {"s.json": json.dumps(sentinel(**BAD))})
+    assert loaded.config is None
+    assert {(Path(d.file).name, d.pointer) for d in loaded.diagnostics.errors} == {
+        ("hank.json", "/hank/0/onFailre"),
+        ("hank.json", "/hank/1/name"),
+        ("hank.json", "/hank/1/id"),
+        ("hank.json", "/hank/1/promptFile"),
+        ("hank.json", "/hank/2/sentinels/0/sentinelConfig/model"),
+        ("hank.json", "/hank/3/codons/0/promptFile"),
+        ("s.json", "/model"),
+    }
+    assert all(d.line is not None for d in loaded.diagnostics)
+
+
+def test_the_findings_stand_in_the_order_of_the_file(tmp_path: Path) -> None:
+    loaded = load(
+        tmp_path, hank(codon("a", promptFile="nope.md"), codon("b", promptFile="gone.md"), watchdog="default")
+    )
+    lines = [d.line for d in loaded.diagnostics]
+    assert lines == sorted(lines, key=lambda line: line or 0)
+
+
+def test_two_sentinels_of_a_codon_may_not_share_an_id(tmp_path: Path) -> None:
+    entries = [{"sentinelConfig": sentinel("x")}, {"sentinelConfig": "s.json"}]
+    loaded = load(
+        tmp_path,
+        hank(codon("a", sentinels=entries), codon("b", sentinels=entries[:1])),
+        {"s.json": json.dumps(sentinel("x"))},
+    )
+    assert findings(loaded) == [("error", "duplicate-sentinel", "/hank/0/sentinels/1")]
+
+
+def test_a_sentinels_fault_keeps_only_a_required_one_from_running(tmp_path: Path) -> None:
+    def blocking(**settings: Any) -> int:
+        entry = {"sentinelConfig": sentinel(**BAD), "settings": settings}
+        return len(load(tmp_path, hank(codon(sentinels=[entry]))).blocking)
+
+    assert blocking() == 0
+    assert blocking(failCodonIfNotLoaded=True) == 1
+    assert blocking(failCodonIfNotLoadd=True) == 1
+
+
+def test_a_fault_of_the_hank_itself_always_blocks(tmp_path: Path) -> None:
+    loaded = load(tmp_path, hank(codon(promptText=None, sentinels=[{"sentinelConfig": sentinel(**BAD)}])))
+    assert [d.code for d in loaded.blocking] == ["prompt-missing"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "code", "pointer"),
+    [
+        ({"userPromptText": "What happened?"}, "prompt-without-events", "/userPromptText"),
+        ({"userPromptText": "events {{ it.codon.name }}"}, "prompt-without-events", "/userPromptText"),
+        ({"model": "haiku"}, "model-without-provider", "/model"),
+    ],
+)
+def test_a_sentinel_that_will_disappoint_is_a_warning(
+    tmp_path: Path, fields: dict[str, Any], code: str, pointer: str
+) -> None:
+    inline = load(tmp_path, hank(codon(sentinels=[{"sentinelConfig": sentinel(**fields)}])))
+    assert findings(inline) == [("warning", code, f"/hank/0/sentinels/0/sentinelConfig{pointer}")]
+    content = hank(codon(sentinels=[{"sentinelConfig": "s.json"}]))
+    (lint,) = load(tmp_path, content, {"s.json": json.dumps(sentinel(**fields), indent=1)}).diagnostics
+    assert (lint.code, lint.pointer, lint.file, lint.line is not None) == (code, pointer, "s.json", True)
+
+
+@pytest.mark.parametrize(
+    "prompt", ["{{ it.events }}", "{% for e in events %}x{% endfor %}", "{{ it }}", "<%= JSON.stringify(it.events) %>"]
+)
+def test_a_prompt_that_shows_the_events_has_no_lint(tmp_path: Path, prompt: str) -> None:
+    assert findings(load(tmp_path, hank(codon(sentinels=[{"sentinelConfig": sentinel(userPromptText=prompt)}])))) == []
+
+
+def test_a_builtin_model_needs_no_events_in_its_prompt(tmp_path: Path) -> None:
+    entry = {"sentinelConfig": sentinel(model="builtin/digest", userPromptText="x")}
+    assert findings(load(tmp_path, hank(codon(sentinels=[entry])))) == []
+
+
+def test_a_feature_of_a_later_version_is_named_and_does_not_fail_validation(tmp_path: Path) -> None:
+    content = hank(
+        codon("a", checkpointedFiles=["*"], mcp=True, autoCompact=False),
+        loop(codon("b", continuationMode="continue-previous")),
+        watchdog="default",
+    )
+    loaded = load(tmp_path, content)
+    assert loaded.diagnostics.ok
+    assert loaded.config is not None
+    uses = {(use.feature, use.pointer) for use in unsupported(loaded.config)}
+    assert uses == {
+        ("checkpointedFiles", "/hank/0/checkpointedFiles"),
+        ("mcp", "/hank/0/mcp"),
+        ("loops", "/hank/1/type"),
+        ("continue-previous", "/hank/1/codons/0/continuationMode"),
+        ("onFailure 'ignore'", "/hank/1/codons/0/onFailure"),
+        ("watchdog", "/watchdog"),
+    }
+    assert {(d.code, d.pointer) for d in loaded.diagnostics if d.code == "not-yet"} == {("not-yet", p) for _, p in uses}
+
+
+def test_a_plain_hank_uses_nothing_of_a_later_version(tmp_path: Path) -> None:
+    loaded = load(tmp_path, hank(codon(env={"A": "b"}, agent="claude", description="d")))
+    assert loaded.config is not None
+    assert unsupported(loaded.config) == []
+
+
+REAL = ["hank-budget-shared-starvation.json", "pack-fixture.hank.json", "test-codons-with-loop.config.json"]
+
+
+@pytest.mark.parametrize("name", [*REAL, "test-failure-retry.hank.json"])
+def test_a_real_hank_of_0_10_loads(tmp_path: Path, fixtures: Path, name: str) -> None:
+    text = (fixtures / "hanks" / name).read_text()
+    stub_files(text, tmp_path)
+    loaded = load(tmp_path, text)
+    assert loaded.config is not None
+    assert loaded.diagnostics.errors == []
+
+
+def test_a_real_hank_with_a_syntax_fault_is_rejected_with_its_line(tmp_path: Path, fixtures: Path) -> None:
+    text = (fixtures / "hanks" / "plan-gen-v2-general.hank.json").read_text()
+    stub_files(text, tmp_path)
+    loaded = load(tmp_path, text)
+    first = loaded.diagnostics.errors[0]
+    assert loaded.config is None
+    assert (first.line, first.code) == (116, "json-syntax")
+    assert "trailing comma" in first.message
+    assert {d.hint for d in loaded.diagnostics.errors[1:]} == {"belongs into 'command'"}
+
+
+@pytest.mark.parametrize("folder", ["demo", "sentinel-sweep"])
+def test_the_shipped_hanks_have_neither_fault_nor_lint(fixtures: Path, folder: str) -> None:
+    loaded = load_hank(fixtures / folder)
+    assert loaded.diagnostics.items == []
+    assert any(loaded.sentinels.values())

@@ -1,0 +1,203 @@
+"""Settings: one file, five layers, and the origin of each value (spec hank 6, reference 2.8)."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hankwatch.hank.model import Overrides
+from hankwatch.settings import Flag, LoadedSettings, Settings, find_file, load_settings
+
+OVERRIDES = Overrides.model_validate_json(
+    json.dumps({
+        "model": "opus",
+        "shimIdleTimeout": 60,
+        "dataHashTimeLimit": 9,
+        "budget": {"maxDollars": 5, "maxTimeSeconds": 50},
+        "sentinel": {"drainSeconds": 7, "maxConcurrentCalls": 2, "enablePersistence": False},
+    })
+)  # fmt: skip
+
+
+def _load(folder: Path, environ: Mapping[str, str] | None = None, **arguments: Any) -> LoadedSettings:
+    return load_settings(environ=environ or {}, cwd=folder / "cwd", hank_dir=folder, **arguments)
+
+
+def _origins(loaded: LoadedSettings) -> dict[str, str]:
+    return {name: origin for name, _, origin in loaded.rows() if origin != "default"}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "cwd").mkdir()
+    return tmp_path
+
+
+def test_without_any_source_the_defaults_hold(folder: Path) -> None:
+    loaded = _load(folder)
+    assert loaded.settings == Settings()
+    assert loaded.diagnostics.items == []
+    assert _origins(loaded) == {}
+    run, journal, sentinel = loaded.settings.run, loaded.settings.journal, loaded.settings.sentinel
+    assert (journal.sync_interval_s, run.tool_result_chars, run.stop_budget_s) == (1.0, 2_500, 10.0)
+    assert (run.execution_base_dir, sentinel.drain_s, sentinel.max_concurrent_calls) == (
+        "~/.hankweave-executions",
+        120.0,
+        8,
+    )
+
+
+def test_a_higher_layer_wins_and_says_where_it_was(folder: Path) -> None:
+    (folder / "hankwatch.toml").write_text(
+        '[run]\nmodel = "file"\noutput_dir = "file"\nidle_limit_s = 5\n[sentinel]\ndrain_s = 3\n'
+    )
+    loaded = _load(
+        folder,
+        {"HANKWATCH_SENTINEL_DRAIN_S": "9", "HANKWATCH_RUN_IDLE_LIMIT_S": "70"},
+        overrides=OVERRIDES,
+        flags=[Flag("run.idle_limit_s", 80.0, "--idle")],
+    )
+    file = str(folder / "hankwatch.toml")
+    assert loaded.settings.run.model == "opus"
+    assert loaded.settings.sentinel.drain_s == 9
+    origins = _origins(loaded)
+    assert origins["run.output_dir"] == f"{file}:3"
+    assert origins["run.model"] == "the hank's overrides"
+    assert origins["sentinel.drain_s"] == "HANKWATCH_SENTINEL_DRAIN_S"
+    assert origins["run.idle_limit_s"] == "--idle"
+
+
+def test_a_hank_lowers_a_ceiling_and_never_raises_it(folder: Path) -> None:
+    (folder / "hankwatch.toml").write_text("[run.budget]\nmax_dollars = 2\nmax_time_seconds = 100\n")
+    budget = _load(folder, overrides=OVERRIDES).settings.run.budget
+    assert (budget.max_dollars, budget.max_time_seconds) == (2, 50)
+    flagged = _load(folder, overrides=OVERRIDES, flags=[Flag("run.budget.max_dollars", 9.0, "--max-cost")])
+    assert flagged.settings.run.budget.max_dollars == 9
+
+
+def test_only_the_first_file_found_is_read(folder: Path) -> None:
+    home = {"HOME": str(folder / "home")}
+    user = folder / "home" / ".config" / "hankwatch" / "hankwatch.toml"
+    user.parent.mkdir(parents=True)
+    user.write_text('[run]\nmodel = "user"\n')
+    assert _load(folder, home).settings.run.model == "user"
+    (folder / "cwd" / "hankweave.json").write_text('{"model": "cwd"}')
+    assert _load(folder, home).settings.run.model == "cwd"
+    (folder / "hankwatch.toml").write_text('[run]\noutput_dir = "x"\n')
+    assert _load(folder, home).settings.run.model is None
+    named = folder / "named.toml"
+    named.write_text('[run]\nmodel = "named"\n')
+    assert _load(folder, home, config=named).settings.run.model == "named"
+
+
+def test_the_users_folder_may_be_moved(folder: Path) -> None:
+    (folder / "hankwatch").mkdir()
+    (folder / "hankwatch" / "hankwatch.toml").write_text("")
+    assert find_file({"XDG_CONFIG_HOME": str(folder)}, folder / "cwd", None) == folder / "hankwatch" / "hankwatch.toml"
+    assert find_file({}, folder / "cwd", None) is None
+
+
+def test_the_0_10_file_has_its_own_names(folder: Path) -> None:
+    content = {
+        "executionBaseDir": "/z",
+        "outputDirectory": "/o",
+        "port": 7,
+        "anthropicBaseUrl": "http://x",
+        "shimIdleTimeout": 9,
+        "dataHashTimeLimit": 8,
+        "ignoreRigFailures": True,
+        "autostart": False,
+        "sentinel": {"enablePersistence": False},
+        "budget": {"maxDollars": 1, "maxTimeSeconds": 2},
+        "showCosts": True,
+    }
+    (folder / "cwd" / "hankweave.json").write_text(json.dumps(content))
+    loaded = _load(folder)
+    run = loaded.settings.run
+    assert (run.execution_base_dir, run.output_dir, run.idle_limit_s, run.data_hash_limit_ms) == ("/z", "/o", 9, 8)
+    assert (run.ignore_rig_failures, run.autostart, loaded.settings.serve.port) == (True, False, 7)
+    assert (run.budget.max_dollars, run.budget.max_time_seconds) == (1, 2)
+    assert loaded.settings.sentinel.persistence is False
+    assert loaded.settings.agents["claude"].env == {"ANTHROPIC_BASE_URL": "http://x"}
+    assert [(d.code, d.pointer, d.severity) for d in loaded.diagnostics] == [("no-effect", "/showCosts", "warning")]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column", "code", "says"),
+    [
+        ("[journal]\nsync_interval = 1", 2, 1, "unknown-key", "'sync_interval'"),
+        ("[journl]\nx = 1", 1, 1, "unknown-key", "'journl'"),
+        ("[watches]\ninterval_s = 1", 2, 14, "out-of-range", "from 5 to 86,400, not 1"),
+        ("[watches]\n  interval_s = nan", 2, 16, "out-of-range", "not NaN"),
+        ("[run]\ntool_result_chars = true", 2, 21, "wrong-type", "not true"),
+        ("[run]\nmodel = 2020-01-01\ntool_result_chars = 2020-01-01", 3, 21, "wrong-type", "2020-01-01"),
+        ("[agents.claude]\ncommand = []", 2, 11, "too-short", "non-empty list"),
+        ("[run]\nmodel = ", 2, 9, "toml-syntax", "nvalid value"),
+        ("run.budget.max_dollars = 0", 1, 26, "out-of-range", "above 0"),
+    ],
+)
+def test_a_fault_of_the_file_has_its_line(
+    folder: Path, text: str, line: int, column: int, code: str, says: str
+) -> None:
+    (folder / "hankwatch.toml").write_text(text)
+    loaded = _load(folder)
+    (fault,) = loaded.diagnostics.errors
+    assert (fault.line, fault.column, fault.code) == (line, column, code)
+    assert says in fault.message
+    assert loaded.settings == Settings()
+
+
+def test_a_file_that_was_named_and_is_not_there_is_a_fault(folder: Path) -> None:
+    assert [d.code for d in _load(folder, config=folder / "no.toml").diagnostics] == ["file-unreadable"]
+    assert [d.code for d in _load(folder, config=folder / "no.json").diagnostics] == ["file-unreadable"]
+
+
+@pytest.mark.parametrize(
+    ("variable", "raw", "read"),
+    [
+        ("HANKWATCH_JOURNAL_SYNC_INTERVAL_S", "0", lambda s: s.journal.sync_interval_s == 0),
+        ("HANKWATCH_JOURNAL_SYNC_INTERVAL_S", "null", lambda s: s.journal.sync_interval_s is None),
+        ("HANKWATCH_JOURNAL_SYNC_INTERVAL_S", "never", lambda s: s.journal.sync_interval_s is None),
+        ("HANKWATCH_RUN_MODEL", "5", lambda s: s.run.model == "5"),
+        ("HANKWATCH_RUN_BUDGET_MAX_DOLLARS", "0.5", lambda s: s.run.budget.max_dollars == 0.5),
+        ("HANKWATCH_RUN_AUTOSTART", "no", lambda s: s.run.autostart is False),
+        ("HANKWATCH_RUN_AUTOSTART", "0", lambda s: s.run.autostart is False),
+        ("HANKWATCH_REDACTION_VARIABLES", '["A"]', lambda s: s.redaction.variables == ("A",)),
+        ("HANKWEAVE_RUNTIME_EXECUTION_BASE_DIR", "/y", lambda s: s.run.execution_base_dir == "/y"),
+        ("HANKWEAVE_RUNTIME_SENTINEL_ENABLE_PERSISTENCE", "false", lambda s: s.sentinel.persistence is False),
+    ],
+)
+def test_a_variable_is_read_as_the_setting_takes_it(folder: Path, variable: str, raw: str, read: Any) -> None:
+    loaded = _load(folder, {variable: raw})
+    assert loaded.diagnostics.items == []
+    assert read(loaded.settings)
+    assert variable in _origins(loaded).values()
+
+
+def test_our_variable_wins_over_its_0_10_name(folder: Path) -> None:
+    environ = {"HANKWATCH_RUN_MODEL": "ours", "HANKWEAVE_RUNTIME_MODEL": "theirs"}
+    assert _load(folder, environ).settings.run.model == "ours"
+
+
+def test_a_bad_variable_or_flag_is_named_and_leaves_the_value_below(folder: Path) -> None:
+    loaded = _load(
+        folder,
+        {"HANKWATCH_RUN_STOP_BUDGET_S": "soon", "HANKWATCH_RUN_STOP_BUDGT_S": "5", "HANKWATCH_PROCESS": "x"},
+        flags=[Flag("run.budget.max_dollars", -1, "--max-cost")],
+    )
+    assert loaded.settings == Settings()
+    assert [(d.file, d.pointer, d.code, d.severity) for d in loaded.diagnostics] == [
+        ("environment", "/HANKWATCH_RUN_STOP_BUDGET_S", "wrong-type", "error"),
+        ("environment", "/HANKWATCH_RUN_STOP_BUDGT_S", "unknown-key", "warning"),
+        ("command line", "/--max-cost", "out-of-range", "error"),
+    ]
+
+
+def test_secrets_are_masked_where_values_are_shown(folder: Path) -> None:
+    (folder / "hankwatch.toml").write_text('[agents.claude.env]\nURL = "hidden"\n[agents.claude]\nidle_limit_s = 5\n')
+    shown = {name: value for name, value, _ in _load(folder).rows()}
+    assert shown["agents.claude.env.URL"] == "***"
+    assert shown["agents.claude.idle_limit_s"] == "5"
+    assert "hidden" not in str(shown)

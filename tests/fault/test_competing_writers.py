@@ -2,6 +2,9 @@
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import ExitStack
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -19,15 +22,15 @@ def start(role: str, path: Path, name: str) -> subprocess.Popen[bytes]:
 @pytest.mark.slow
 def test_of_six_competing_writers_one_wins_and_the_others_learn_who(tmp_path: Path) -> None:
     path = tmp_path / ".hankweave" / "events" / "events.jsonl"
-    children = [start("compete", path, str(n)) for n in range(6)]
-    # The five losers end by themselves; the winner waits for its stdin.
-    losers: list[subprocess.Popen[bytes]] = []
-    while len(losers) < 5:
-        losers += [child for child in children if child not in losers and child.poll() is not None]
-    [winner] = [child for child in children if child not in losers]
-    held_by = holder(lock_path(path))
-    refusals = [child.communicate()[1].decode() for child in losers]
-    winner.communicate()
+    with ExitStack() as stack, ThreadPoolExecutor(6) as pool:
+        children = [stack.enter_context(start("compete", path, str(n))) for n in range(6)]
+        # The five losers end by themselves; the winner waits for its stdin.
+        ends = {pool.submit(child.wait, 15): child for child in children}
+        losers = [ends[end] for end in islice(as_completed(ends), 5)]
+        [winner] = [child for child in children if child not in losers]
+        held_by = holder(lock_path(path))
+        refusals = [child.communicate()[1].decode() for child in losers]
+        winner.communicate()
 
     assert held_by is not None
     assert held_by.pid == winner.pid
@@ -42,9 +45,9 @@ def test_of_six_competing_writers_one_wins_and_the_others_learn_who(tmp_path: Pa
 @pytest.mark.slow
 def test_six_writers_one_after_another_leave_every_event_whole(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
-    children = [start("queue", path, str(n)) for n in range(6)]
-    for child in children:
-        child.communicate()
+    with ExitStack() as stack:
+        for n in range(6):
+            stack.enter_context(start("queue", path, str(n)))
     reader = JournalReader(path)
     codes = [event.data["code"] for event in reader.read()]
     assert reader.bad_lines == 0

@@ -10,6 +10,7 @@ from tests.support.streams import START_MS, events, message
 from hankwatch.core.errors import BadLine
 from hankwatch.events.codec import decode_line, encode_line
 from hankwatch.stream import Journal, JournalReader
+from hankwatch.stream.follow import FollowedFile
 
 texts = st.text(max_size=30) | st.integers(0, 70_000).map(lambda n: "x" * n)
 junk = st.sampled_from([b"", b"\r", b"{}", b"junk", b"\xff", b"[1]", b'{"id":"half'])
@@ -60,3 +61,38 @@ def test_a_cut_anywhere_loses_at_most_the_lines_it_went_through(messages: list[s
         kept = [message(event) for event in written if event.cursor - 1 <= cut]
         assert [message(event) for event in reader.read()] == [*kept, "next"]
         assert reader.bad_lines == 0
+
+
+@given(
+    st.lists(texts, max_size=6),
+    st.lists(st.integers(1, 400_000), max_size=12),
+    st.binary(min_size=1, max_size=9).filter(lambda fragment: b"\n" not in fragment),
+)
+def test_following_gives_each_whole_line_once_however_it_was_written(
+    messages: list[str], sizes: list[int], fragment: bytes
+) -> None:
+    content = b"".join(map(encode_line, events(*messages)))
+    with TemporaryDirectory() as folder, (Path(folder) / "events.jsonl").open("ab", buffering=0) as writer:
+        file = FollowedFile(Path(folder) / "events.jsonl", 0)
+        got: list[tuple[bytes, int]] = []
+        written = 0
+        for size in [*sizes, len(content)]:
+            writer.write(content[written : written + size])
+            written = min(written + size, len(content))
+            if content[:written].endswith(b"\n"):
+                # Its writer dies inside a line and the next one cuts the fragment off.
+                writer.write(fragment)
+                got += read_all(file)
+                writer.truncate(written)
+            got += read_all(file)
+        file.close()
+    assert b"".join(line for line, _ in got) == content
+    assert [cursor for _, cursor in got] == [i + 1 for i, byte in enumerate(content) if byte == ord("\n")]
+
+
+def read_all(file: FollowedFile) -> list[tuple[bytes, int]]:
+    found = list(file.lines())
+    while file.has_more:
+        found += file.lines()
+    assert not file.restarted
+    return found

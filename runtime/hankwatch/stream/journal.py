@@ -3,7 +3,7 @@
 import os
 import threading
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import NoReturn, Self
 
@@ -55,18 +55,19 @@ class Journal:
             JournalLocked: another process writes here.
             JournalWriteError: the file cannot be created, read or repaired.
         """
-        lock = OwnerLock.acquire(lock_path(path), run=run)
-        fd = -1
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-            repaired = repair_tail(path, fd)
-            return cls(path, fd, lock, repaired=repaired, sync_interval_s=sync_interval_s)
-        except OSError as error:
-            if fd >= 0:
-                os.close(fd)
-            lock.release()
-            raise JournalWriteError(path, error.strerror or str(error)) from error
+        with ExitStack() as undo:
+            lock = OwnerLock.acquire(lock_path(path), run=run)
+            undo.callback(lock.release)
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+                undo.callback(os.close, fd)
+                repaired = repair_tail(path, fd)
+            except OSError as error:
+                raise JournalWriteError(path, error.strerror or str(error)) from error
+            journal = cls(path, fd, lock, repaired=repaired, sync_interval_s=sync_interval_s)
+            undo.pop_all()
+        return journal
 
     @property
     def dirty(self) -> bool:

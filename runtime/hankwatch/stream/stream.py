@@ -163,7 +163,9 @@ class EventStream:
             )
 
     def _emit(self, at_ms: int, make: Callable[[], list[Event]]) -> tuple[Event, ...]:
-        if self.closed or self._emitting:
+        if self.closed:
+            return ()
+        if self._emitting:
             return self._write(make())
         self._emitting = True
         try:
@@ -194,7 +196,7 @@ class EventStream:
         return replace(event, timestamp=self._stamp, at_ms=self._stamp_ms)
 
     def _write(self, events: list[Event]) -> tuple[Event, ...]:
-        if self.closed or not events:  # closed: before the call, or by a timer just now
+        if self.closed or not events:  # closed by a timer just now
             return ()
         lines = [self._encode(event) for event in events]
         if self._journal is None:

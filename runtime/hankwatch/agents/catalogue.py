@@ -2,12 +2,15 @@
 
 import re
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from hankwatch.agents.claude import Claude
 from hankwatch.agents.execute import ExecAgent
 from hankwatch.agents.program import AgentProgram
 from hankwatch.agents.recorded import RecordedAgent
+from hankwatch.agents.settings import AgentSettings
 from hankwatch.core.errors import NotYetSupported, UsageError
 from hankwatch.hank.model import AgentSpec
 
@@ -27,13 +30,20 @@ def program_for_model(model: str) -> str:
     return next((name for pattern, name in _BY_MODEL if pattern.search(model.lower())), "pi")
 
 
-def agent_for(agent: str | AgentSpec | None, model: str, *, hank_dir: Path) -> AgentProgram:
+def agent_for(
+    agent: str | AgentSpec | None,
+    model: str,
+    *,
+    hank_dir: Path,
+    settings: Mapping[str, AgentSettings] = MappingProxyType({}),
+) -> AgentProgram:
     """The program a codon runs.
 
     Args:
         agent: The codon's ``agent``: a name, ``recorded:PATH``, ``exec:COMMAND``, a spec, or None.
         model: The codon's model id; names the program when ``agent`` does not.
         hank_dir: What a relative PATH stands under.
+        settings: How programs are started here, by name; what the codon says goes before it.
 
     Raises:
         NotYetSupported: A program of the contract that this version does not run.
@@ -41,15 +51,17 @@ def agent_for(agent: str | AgentSpec | None, model: str, *, hank_dir: Path) -> A
     """
     spec = agent if isinstance(agent, AgentSpec) else AgentSpec(name=agent or program_for_model(model))
     kind, _, rest = spec.name.partition(":")
+    here = settings.get(kind, AgentSettings())
+    command, env = spec.command or here.command, {**here.env, **spec.env}
     match kind:
         case "recorded" if rest:
             return RecordedAgent(hank_dir / rest)
-        case "exec" if rest or spec.command:
-            return ExecAgent(spec.command or _split(rest), spec.env)
-        case "claude":
-            return Claude(spec.command or ("claude",), spec.env)
-        case _ if kind in PROGRAMS:
-            raise NotYetSupported(f"the agent {kind}")
+        case "exec" if rest or command:
+            return ExecAgent(_split(rest) if rest else command or (), env)
+        case "claude" if not rest:
+            return Claude(command or ("claude",), env)
+        case _ if spec.name in PROGRAMS:
+            raise NotYetSupported(f"the agent {spec.name}")
         case _:
             known = ", ".join(PROGRAMS)
             raise UsageError(f"no agent is named {spec.name!r}", hint=f"one of {known}, recorded:PATH or exec:COMMAND")

@@ -75,12 +75,10 @@ RULES: tuple[tuple[str, re.Pattern[str], FailureType, bool], ...] = (
 )
 """What the text says · how it is recognised · failure type · retriable. The first that matches decides."""
 
-_AMOUNT = r"(\d+(?:\.\d+)?)\s*"
-_AFTER = re.compile(
-    r"(?:retry|try again|again|wait|reset)[\w\s\"':=,-]{0,24}?"
-    rf"(?:{_AMOUNT}(h|hours?)\b\s*)?(?:{_AMOUNT}(m|min|minutes?)\b\s*)?(?:{_AMOUNT}(ms|milliseconds?|s|sec|secs|seconds?)?\b)?",
-    re.IGNORECASE,
-)
+_UNITS_MS = {"ms": 1, "milli": 1, "s": 1_000, "m": 60_000, "h": _HOUR_MS}
+_PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|milli|s|m|h)[a-z]*(?![a-z])", re.IGNORECASE)
+_WORDED = re.compile(rf"(?:retry|again|wait|delay|resets?)\D{{0,24}}?((?:{_PART.pattern}\s*)+)", re.IGNORECASE)
+_HEADER = re.compile(r"retry[-_ ]?after(-ms)?[\"':=\s]*(\d+(?:\.\d+)?)", re.IGNORECASE)
 
 
 def classify(text: str, *, had_session: bool) -> FailureReason:
@@ -101,14 +99,14 @@ def no_evidence(*, had_session: bool) -> FailureReason:
 
 def retry_after_ms(text: str) -> int | None:
     """How long the text asks to wait; None when it does not say, or says more than an hour."""
-    for found in _AFTER.finditer(text):
-        hours, _, minutes, _, rest, unit = found.groups()
-        if hours is None and minutes is None and rest is None:
-            continue
-        rest_ms = float(rest or 0) * (1 if (unit or "").lower().startswith("m") else 1_000)
-        total_ms = round(float(hours or 0) * _HOUR_MS + float(minutes or 0) * 60_000 + rest_ms)
-        return total_ms if 0 < total_ms <= _HOUR_MS else None
-    return None
+    if worded := _WORDED.search(text):
+        parts = _PART.findall(worded[1])
+        wait_ms = sum(float(amount) * _UNITS_MS[unit.lower()] for amount, unit in parts)
+    elif header := _HEADER.search(text):
+        wait_ms = float(header[2]) * (1 if header[1] else 1_000)
+    else:
+        return None
+    return round(wait_ms) if 0 < wait_ms <= _HOUR_MS else None
 
 
 def _reason(failure: FailureType, retriable: bool, text: str) -> FailureReason:

@@ -8,6 +8,7 @@ from hankwatch.agents.signals import (
     CallOutcome,
     Channel,
     Reported,
+    Result,
     Signal,
     Spoke,
     Started,
@@ -24,11 +25,10 @@ _CANCELLED = ("aborted", "cancelled")
 class OpencodeDialect(TableDialect):
     """Reads parts; a tool call appears only once it has ended, so both its signals come at once.
 
-    There is no start line (the session id is on every line) and no result line. Tokens and cost are per
-    step and add up; reasoning tokens stand beside the output tokens and are counted with them.
+    There is no start line (the session id is on every line) and no result line either: a step that
+    finished for another reason than tool calls ends the turn. Tokens and cost are per step and add up;
+    reasoning tokens stand beside the output tokens and are counted with them.
     """
-
-    states_result = False
 
     def __init__(self) -> None:
         super().__init__(
@@ -41,6 +41,7 @@ class OpencodeDialect(TableDialect):
             }
         )
         self._session_id = ""
+        self._answer = ""
 
     def meaning(self, kind: str, record: Record) -> Iterable[Signal]:
         """See ``TableDialect.meaning``; the first line that names the session starts it."""
@@ -51,7 +52,10 @@ class OpencodeDialect(TableDialect):
         yield from super().meaning(kind, record)
 
     def _speech(self, kind: Channel, record: Record) -> Iterator[Signal]:
-        yield Spoke(kind, record.text("part", "text"), message_id=record.text("part", "id"))
+        text = record.text("part", "text")
+        if kind == "message":
+            self._answer = text
+        yield Spoke(kind, text, message_id=record.text("part", "id"))
 
     def _tool_use(self, record: Record) -> Iterator[Signal]:
         part = record.child("part")
@@ -73,6 +77,9 @@ class OpencodeDialect(TableDialect):
             message_id=part.text("id"),
             cost_usd=part.number("cost"),
         )
+        reason = part.text("reason")
+        if reason != "tool-calls":
+            yield Result(success=True, text=self._answer, subtype=f"step {reason}", terminal_reason=reason)
 
     def _error(self, record: Record) -> Iterator[Signal]:
         error = record.child("error")

@@ -5,9 +5,10 @@ something else contradicts, and is no success. The rows of ``TABLE`` are tried i
 holds gives the status, and every row that holds is kept in ``Outcome.facts``, so both sides of a
 contradiction can be read.
 
-Programs without a result line (opencode, and a journal cut before ``codon.completed``) are judged by
-their exit and their last word. The others state one: claude ``result``, codex ``turn.completed`` or
-``turn.failed``, gemini ``result.status``, pi ``agent_end`` with the last message's stop reason.
+What counts as the result line: claude ``result``, codex ``turn.completed`` or ``turn.failed``, gemini
+``result`` with its status, opencode the last ``step_finish`` when its reason is not tool calls, pi
+``agent_end`` with the last message's stop reason. Only our own envelope may lack one (a journal cut before
+``codon.completed``); then the exit and the last word decide.
 """
 
 import re
@@ -76,7 +77,7 @@ TABLE: tuple[Row, ...] = (
     Row("the exit code is not 0", "suspect", lambda e: e.exit_code not in (0, None)),
     Row("the result's text is an API error", "suspect", lambda e: _is_api_error(e.result)),
     Row("the turn ended for another reason", "suspect", lambda e: _terminal_reason(e) not in _GOOD_ENDS),
-    Row("the last word before the result is a problem", "suspect", lambda e: e.result is not None and bool(e.problem)),
+    Row("the last word is a problem", "suspect", lambda e: e.result is not None and bool(e.problem)),
 )
 """The table; a turn for which no row holds is a ``success``."""
 

@@ -6,7 +6,8 @@ from typing import Any
 
 from hankwatch.agents.signals import Junk
 from hankwatch.core.errors import BadLine
-from hankwatch.events.codec import parse_json, parse_stamp
+from hankwatch.core.intake import parse_json
+from hankwatch.events.stamps import parse_stamp
 
 _EMPTY: Mapping[str, Any] = {}
 _BOM = b"\xef\xbb\xbf"

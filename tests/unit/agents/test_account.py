@@ -1,0 +1,63 @@
+"""Usage is counted once, however often it is stated."""
+
+import pytest
+
+from hankwatch.agents.account import Account
+from hankwatch.agents.signals import Tokens, Used
+
+
+def test_a_message_on_three_lines_counts_once_and_the_last_wins() -> None:
+    account = Account()
+    increments = [account.add(Used(Tokens(7, out, 0, 900), "m1")) for out in (1, 1, 40)]
+    assert [used and used.tokens for used in increments] == [Tokens(7, 1, 0, 900), None, Tokens(0, 39, 0, 0)]
+    assert account.tokens == Tokens(7, 40, 0, 900)
+
+
+def test_a_program_total_adds_what_the_messages_left_out() -> None:
+    account = Account()
+    account.add(Used(Tokens(7, 1, 900, 20), "m1"))
+    account.add(Used(Tokens(7, 1, 900, 30), "m2"))
+    correction = account.add(Used(Tokens(14, 207, 1800, 50), cost_usd=0.5, total=True))
+    assert correction is not None
+    assert correction.tokens == Tokens(0, 205, 0, 0)
+    assert account.tokens == Tokens(14, 207, 1800, 50)
+    assert account.cost_usd == 0.5
+
+
+def test_each_total_covers_what_came_since_the_one_before() -> None:
+    account = Account()
+    for number in (1, 2):
+        account.add(Used(Tokens(10, 1), f"m{number}"))
+        account.add(Used(Tokens(10, 5), f"total{number}", cost_usd=0.1, total=True))
+    assert account.tokens == Tokens(20, 10)
+    assert account.cost_usd == pytest.approx(0.2)
+
+
+def test_a_copied_total_adds_nothing() -> None:
+    account = Account()
+    total = Used(Tokens(10, 5), "result-1", cost_usd=0.1, total=True)
+    assert account.add(total) is not None
+    assert account.add(total) is None
+
+
+def test_messages_that_claim_more_than_the_total_stand() -> None:
+    account = Account()
+    account.add(Used(Tokens(10, 9), "m1"))
+    assert account.add(Used(Tokens(10, 5), total=True)) is None
+    assert account.tokens == Tokens(10, 9)
+
+
+def test_an_unknown_price_is_none_and_a_stated_zero_is_unknown() -> None:
+    account = Account()
+    account.add(Used(Tokens(10, 5), "a"))
+    account.add(Used(Tokens(10, 5), "b", cost_usd=0.0))
+    assert account.cost_usd is None
+    account.add(Used(Tokens(10, 5), "c", cost_usd=0.25))
+    assert account.cost_usd == 0.25
+
+
+def test_messages_without_an_id_all_count() -> None:
+    account = Account()
+    account.add(Used(Tokens(1, 1)))
+    account.add(Used(Tokens(1, 1)))
+    assert account.tokens == Tokens(2, 2)

@@ -1,0 +1,127 @@
+from datetime import UTC, datetime, timedelta
+
+import anyio
+
+from hankwatch.core.clock import StreamTime, SystemClock, Timers, VirtualClock
+
+START = datetime(2026, 11, 30, 12, tzinfo=UTC)
+START_MS = int(START.timestamp() * 1000)
+
+
+async def test_the_virtual_clock_wakes_sleepers_in_order_of_their_instants() -> None:
+    clock = VirtualClock(START)
+    woken: list[tuple[str, float]] = []
+
+    async def sleeper(name: str, seconds: float) -> None:
+        await clock.sleep(seconds)
+        woken.append((name, clock.monotonic()))
+        if name == "first":
+            await clock.sleep(1)
+            woken.append(("again", clock.monotonic()))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(sleeper, "late", 5)
+        tasks.start_soon(sleeper, "first", 2)
+        tasks.start_soon(sleeper, "last", 5)
+        await clock.advance(5)
+    assert woken == [("first", 2), ("again", 3), ("late", 5), ("last", 5)]
+    assert clock.now() == START + timedelta(seconds=5)
+
+
+async def test_the_virtual_clock_stands_still_until_it_is_told() -> None:
+    clock = VirtualClock(START)
+    await clock.sleep(0)
+    assert (clock.now(), clock.monotonic()) == (START, 0)
+
+
+async def test_a_wall_clock_step_leaves_the_monotonic_clock_alone() -> None:
+    clock = VirtualClock(START)
+    clock.step_wall(-3600)
+    assert (clock.now(), clock.monotonic()) == (START - timedelta(hours=1), 0)
+
+
+async def test_the_system_clock_is_aware_and_never_sleeps_backwards() -> None:
+    clock = SystemClock()
+    before = clock.monotonic()
+    await clock.sleep(-1)
+    assert clock.monotonic() >= before
+    assert clock.now().utcoffset() == timedelta(0)
+
+
+async def test_live_stream_time_follows_the_wall_clock() -> None:
+    clock = VirtualClock(START)
+    time = StreamTime(clock)
+    assert time.now_ms() == START_MS
+    await clock.advance(1.5)
+    assert time.now_ms() == START_MS + 1500
+
+
+async def test_stream_time_neither_stops_nor_reverses_when_the_wall_clock_steps_back() -> None:
+    clock = VirtualClock(START)
+    time = StreamTime(clock)
+    time.now_ms()
+    clock.step_wall(-315_360_000)
+    assert time.now_ms() == START_MS
+    await clock.advance(2)
+    assert time.now_ms() == START_MS + 2000
+
+
+async def test_stream_time_follows_the_wall_clock_forward() -> None:
+    clock = VirtualClock(START)
+    time = StreamTime(clock)
+    clock.step_wall(3600)
+    assert time.now_ms() == START_MS + 3_600_000
+
+
+def test_replayed_stream_time_moves_only_forward_and_only_when_told() -> None:
+    time = StreamTime(start_ms=100)
+    time.advance_to(50)
+    assert time.now_ms() == 100
+    time.advance_to(200)
+    assert time.now_ms() == 200
+
+
+def test_a_timer_runs_once_with_its_own_instant() -> None:
+    timers, ran = Timers(), list[int]()
+    timers.at(10, ran.append)
+    timers.run_due(9)
+    assert ran == []
+    timers.run_due(25)
+    timers.run_due(30)
+    assert ran == [10]
+
+
+def test_a_cancelled_timer_is_not_due() -> None:
+    timers, ran = Timers(), list[int]()
+    timer = timers.at(10, ran.append)
+    later = timers.at(20, ran.append)
+    timer.cancel()
+    timer.cancel()
+    assert timers.next_due_ms() == 20
+    later.cancel()
+    assert timers.next_due_ms() is None
+    timers.run_due(100)
+    assert ran == []
+
+
+def test_a_timer_may_cancel_one_that_is_due_with_it() -> None:
+    timers, ran = Timers(), list[int]()
+    second = None
+
+    def first(_: int) -> None:
+        assert second is not None
+        second.cancel()
+
+    timers.at(10, first)
+    second = timers.at(10, ran.append)
+    timers.run_due(10)
+    assert ran == []
+
+
+def test_the_live_sleeper_hears_of_an_earlier_head_only() -> None:
+    heard: list[int | None] = []
+    timers = Timers()
+    timers.on_earlier_head = lambda: heard.append(timers.next_due_ms())
+    for due in (20, 30, 10, 10):
+        timers.at(due, lambda _: None)
+    assert heard == [20, 10]

@@ -1,0 +1,32 @@
+from collections.abc import Iterator
+
+import pytest
+
+from hankwatch.core import errors
+from hankwatch.core.errors import HankwatchError, InfrastructureError
+
+
+def _tree(error: type[HankwatchError]) -> Iterator[type[HankwatchError]]:
+    yield error
+    for child in error.__subclasses__():
+        yield from _tree(child)
+
+
+OURS = [error for error in _tree(HankwatchError) if error.__module__ == errors.__name__]
+
+
+@pytest.mark.parametrize("error", OURS)
+def test_the_drawing_shows_every_error(error: type[HankwatchError]) -> None:
+    assert errors.__doc__ is not None
+    assert f" {error.__name__} " in errors.__doc__
+
+
+def test_codes_are_unique_kebab_case() -> None:
+    codes = [error.code for error in OURS]
+    assert len(set(codes)) == len(codes)
+    assert all(code == code.lower() and " " not in code and "_" not in code for code in codes)
+
+
+@pytest.mark.parametrize("error", OURS)
+def test_only_an_infrastructure_failure_exits_with_three(error: type[HankwatchError]) -> None:
+    assert (error.exit_code == 3) is issubclass(error, InfrastructureError)

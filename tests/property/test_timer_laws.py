@@ -13,7 +13,11 @@ INSTANTS = st.lists(st.integers(0, 30), min_size=1, max_size=5).map(sorted)
 def test_due_timers_run_in_order_of_instant_then_scheduling(plan: list[tuple[int, bool]], instants: list[int]) -> None:
     timers, ran = Timers(), list[tuple[int, int]]()
     for order, (due_ms, cancelled) in enumerate(plan):
-        timer = timers.at(due_ms, lambda at_ms, order=order: ran.append((at_ms, order)))
+
+        def run(at_ms: int, order: int = order) -> None:
+            ran.append((at_ms, order))
+
+        timer = timers.at(due_ms, run)
         if cancelled:
             timer.cancel()
     for now_ms in instants:

@@ -34,12 +34,15 @@ class ToolResult(CodonPayload):
     result: str
     """Cut at a set number of characters (2,500)."""
     truncated: bool
+    """Whether ``result`` was cut."""
     original_length: Count
     """In characters, before the cut."""
     execution_time_ms: Milliseconds
     """From the call's arrival to the answer's."""
     is_error: bool
+    """The stream says so: an error flag, an error object, or a non-zero exit code."""
     outcome: Maybe[ToolOutcome] = None
+    """What became of the call; absent in 0.10 journals."""
     parent_tool_use_id: Maybe[str] = None
     """The call that started the sub-agent this belongs to."""
     fingerprint: Maybe[str] = None
@@ -73,7 +76,9 @@ class FileUpdated(Payload):
     """The runtime id; absent in 0.10 journals."""
     base_codon_id: Maybe[str] = None
     path: str
+    """Relative to the agent's workspace."""
     filename: str
+    """The last part of ``path``."""
     content: Maybe[str] = None
     """Up to 256 KiB; beyond that ``sha256`` and ``bytes`` stand instead."""
     sha256: Maybe[str] = None
@@ -118,9 +123,11 @@ class RigSetupFailed(CodonPayload):
     TYPE: ClassVar[str] = "rig.setup.failed"
     failure_type: Literal["command_failed", "timeout", "other"]
     exit_code: Maybe[int] = None
+    """Of the command, where there was one."""
     command_index: Maybe[Count] = None
     """0-based."""
     ignored: bool
+    """Whether the codon went on all the same."""
 
 
 ACTIVITY_PAYLOADS: tuple[type[Payload], ...] = (

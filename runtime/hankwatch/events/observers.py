@@ -73,8 +73,11 @@ class SentinelTriggered(SentinelPayload):
     trigger_number: int = Field(ge=1)
     strategy: StrategyName
     event_count: Count
+    """Events in the batch."""
     queue_size: Count
+    """Triggers that still wait behind this one."""
     cause: Maybe[TriggerCause] = None
+    """What made the batch due (spec sentinels 4)."""
     event_ids: Maybe[list[str]] = None
     at: Maybe[str] = None
     """The trigger's own instant, a stamp; earlier than the event when it had to wait."""
@@ -94,6 +97,7 @@ class SentinelOutput(SentinelPayload):
     trigger_number: int = Field(ge=1)
     output_type: Literal["text", "structured"]
     content: str | dict[str, Any] | list[Any]
+    """The whole answer: text, or the validated value of a structured one."""
     cost: Usd | None
     tokens: OutputTokens
     event_count: Count
@@ -112,7 +116,9 @@ class SentinelError(SentinelPayload):
     message: str
     retriable: bool
     consecutive_failure_count: Count
+    """Failed triggers in a row, this one included."""
     trigger_number: Maybe[int] = None
+    """The trigger that failed; ``event_ids`` are its events."""
     event_ids: Maybe[list[str]] = None
     reason: Maybe[Literal["drain", "unload", "crash"]] = None
     """Why triggers were abandoned."""
@@ -128,8 +134,10 @@ class SentinelUnloaded(SentinelPayload):
     reason: UnloadReason
     error_type: Maybe[FatalErrorType] = None
     final_cost: Usd | None
+    """Of all calls; None when the price of any is unknown."""
     llm_call_count: Count
     dropped_triggers: Maybe[Count] = None
+    """Lost to a full queue, with ``dropped_events`` events in them."""
     dropped_events: Maybe[Count] = None
 
 
@@ -139,6 +147,7 @@ class WatchdogNudge(CodonPayload):
     TYPE: ClassVar[str] = "watchdog.nudge"
     round: Count
     trigger: str
+    """The detector that armed: ``error_streak``, ``no_progress``, ``call_repetition``, ``sentence_strict`` …"""
     kind: Literal["escalation", "break_loop"]
     text: str
     nudges_this_turn: Count
@@ -164,6 +173,7 @@ class WatchSignal(Payload):
     kind: WatchKind
     condition: str
     generation: Count
+    """Counts the re-aims of the watch."""
     fire: Maybe[Count] = None
     """Number of the fire this reports."""
     session: Maybe[str] = None

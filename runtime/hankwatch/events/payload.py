@@ -1,4 +1,8 @@
-"""The base of every event payload: strict on construction, plain JSON on dump (spec events)."""
+"""The base of every event payload: strict on construction, plain JSON on dump (spec events).
+
+Fields of payloads are spelled as in the contract; one whose name says it all has no string of its own. All
+stamps inside payloads are ISO-8601 strings in UTC.
+"""
 
 from functools import partial
 from operator import is_

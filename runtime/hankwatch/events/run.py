@@ -65,6 +65,7 @@ class CodonCompleted(CodonPayload):
 
     TYPE: ClassVar[str] = "codon.completed"
     success: bool
+    """Whether its final status is ``completed``."""
     cost: Usd | None
     """Agent and sentinel cost of the attempt known so far."""
     duration: Milliseconds
@@ -72,6 +73,7 @@ class CodonCompleted(CodonPayload):
     exit_status: ExitStatus
     failure_reason: Maybe[FailureReason] = None
     failure_ignored: Maybe[Literal[True]] = None
+    """The run went on all the same (``onFailure: ignore``)."""
     budget_exceeded: Maybe[BudgetExceeded] = None
 
 
@@ -82,7 +84,9 @@ class CodonExtended(CodonPayload):
     codon_name: str
     extension_number: int = Field(ge=1)
     exhaust_with_prompt: str
+    """The prompt that is sent again."""
     cumulative_tokens: TokenCounts
+    """Of the codon so far; so is the cost."""
     cumulative_cost: Usd | None
 
 
@@ -176,6 +180,7 @@ class Info(Payload):
 
     TYPE: ClassVar[str] = "info"
     message: str
+    """For people; programs look at ``code``."""
     code: Maybe[str] = None
     """Stable, kebab-case, for those that act on it."""
     details: Maybe[dict[str, Any] | list[Any]] = None
@@ -192,6 +197,7 @@ class ErrorEvent(Payload):
     """Runtime id of the codon it concerns."""
     base_codon_id: Maybe[str] = None
     fatal: bool
+    """Whether the run ends because of it."""
     severity: Maybe[Literal["fatal", "codon", "operation", "warning"]] = None
     context: Maybe[str | dict[str, Any]] = None
     code: Maybe[str] = None
@@ -207,6 +213,7 @@ class Checkpoint(Shape):
     checkpoint_type: CheckpointType
     sha: str
     status: str
+    """As in the commit's subject."""
     timestamp: str
 
 

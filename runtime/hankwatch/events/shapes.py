@@ -44,6 +44,7 @@ class FailureReason(Shape):
 
     type: FailureType
     retriable: bool
+    """Whether trying again can help."""
     message: Maybe[str] = None
     sentinel_refs: Maybe[list[str]] = None
     """The sentinels that could not be loaded; only with ``sentinel-load-failure``."""
@@ -55,7 +56,9 @@ class BudgetExceeded(Shape):
 
     currency: BudgetCurrency
     limit: float
+    """In USD, tokens, or seconds, as the currency says."""
     used: float
+    """In the same unit; at least ``limit``."""
 
 
 class TokenCounts(Shape):
@@ -72,6 +75,7 @@ class FileNode(Shape):
 
     name: str
     path: str
+    """Relative to the agent's workspace."""
     is_directory: bool
     last_modified: Maybe[str] = None
     children: "list[FileNode]"

@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -242,3 +243,12 @@ def test_a_stream_copied_whole_counts_once(name: str) -> None:
     for kind in ("assistant.action", "tool.result", "token.usage"):
         assert twice.of(kind) == once.of(kind)
     assert twice.counts["replayed"] >= len(once.of("assistant.action"))
+
+
+def test_a_resumed_transcript_counts_its_copied_history_once() -> None:
+    lines = [line for line in stream_lines("claude-loop") if line]
+    copied = [json.loads(line) for line in lines[:30]]
+    history = [json.dumps({**record, "uuid": f"new-{number}"}).encode() for number, record in enumerate(copied)]
+    once, resumed = play(lines), play([*lines[:30], *history, *lines[30:]])
+    assert resumed.events == once.events
+    assert resumed.counts["replayed"] > 20

@@ -1,19 +1,8 @@
-"""Agent programs: how to start them, and what their output means."""
+"""Agent programs: how to start them, and what their output means.
 
-from hankwatch.agents.catalogue import agent_for
-from hankwatch.agents.evidence import Evidence
-from hankwatch.agents.outcome import Outcome, decide
+The ports are re-exported; what implements them is imported by its file, so that a setting costs no dialect.
+"""
+
 from hankwatch.agents.program import AgentProgram, Command, Dialect, TurnRequest
-from hankwatch.agents.translate import Translator
 
-__all__ = [
-    "AgentProgram",
-    "Command",
-    "Dialect",
-    "Evidence",
-    "Outcome",
-    "Translator",
-    "TurnRequest",
-    "agent_for",
-    "decide",
-]
+__all__ = ["AgentProgram", "Command", "Dialect", "TurnRequest"]

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 from hankwatch.agents.dialect import TableDialect
-from hankwatch.agents.program import Command, TurnRequest
+from hankwatch.agents.program import Command, TurnRequest, as_argument
 from hankwatch.agents.records import Record, joined_text
 from hankwatch.agents.signals import (
     CallOutcome,
@@ -21,6 +21,7 @@ from hankwatch.agents.signals import (
     ToolUsed,
     Used,
 )
+from hankwatch.core.text import clean_text
 
 _NOT_EXECUTED: Mapping[str, CallOutcome] = {"permission-rule": "denied", "user-rejected": "cancelled"}
 _DENIED = ("requested permissions to", "Permission to use", "hook error:")
@@ -170,6 +171,7 @@ class Claude:
     env: Mapping[str, str] = field(default_factory=dict)
     name: str = "claude"
     env_names: tuple[str, ...] = ("ANTHROPIC_*", "CLAUDE_*")
+    """See ``AgentProgram.env_names``."""
 
     def command(self, request: TurnRequest) -> Command:
         """See ``AgentProgram.command``. Permissions are bypassed unless ``executable`` says something itself."""
@@ -181,7 +183,8 @@ class Claude:
 
     def steer(self, text: str) -> bytes:
         """See ``Steers``."""
-        return _line({"type": "user", "message": {"role": "user", "content": [{"type": "text", "text": text}]}})
+        content = [{"type": "text", "text": clean_text(text)}]
+        return _line({"type": "user", "message": {"role": "user", "content": content}})
 
     def interrupt(self, request_id: str) -> bytes:
         """See ``Interrupts``."""
@@ -198,7 +201,7 @@ class Claude:
         if request.model:
             argv += ["--model", request.model.removeprefix("anthropic/")]
         if request.system_prompt:
-            argv += ["--append-system-prompt", request.system_prompt]
+            argv += ["--append-system-prompt", as_argument(request.system_prompt)]
         return Command((*argv, *extra), self.env, (self.steer(request.prompt),), stdin_open=True)
 
 

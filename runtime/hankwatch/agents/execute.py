@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from hankwatch.agents.detect import ENVELOPE, DetectingDialect
-from hankwatch.agents.program import Command, TurnRequest
+from hankwatch.agents.program import Command, TurnRequest, as_argument
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +15,7 @@ class ExecAgent:
     env: Mapping[str, str] = field(default_factory=dict)
     name: str = "exec"
     env_names: tuple[str, ...] = ()
+    """See ``AgentProgram.env_names``."""
 
     def command(self, request: TurnRequest) -> Command:
         """See ``AgentProgram.command``; model and system prompt come as ``HANKWATCH_MODEL`` and ``…_SYSTEM_PROMPT``."""
@@ -22,7 +23,7 @@ class ExecAgent:
         if request.model:
             env["HANKWATCH_MODEL"] = request.model
         if request.system_prompt:
-            env["HANKWATCH_SYSTEM_PROMPT"] = request.system_prompt
+            env["HANKWATCH_SYSTEM_PROMPT"] = as_argument(request.system_prompt)
         prompt = request.prompt.encode("utf-8", "replace")
         return Command(self.argv, env, (prompt if prompt.endswith(b"\n") else prompt + b"\n",))
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from hankwatch.agents.signals import Signal
+from hankwatch.core.text import clean_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,11 @@ class Command:
     """Lines (each with its newline) to write at once; stdin is then closed unless ``stdin_open``."""
     stdin_open: bool = False
     """Keep stdin open until the first ``Result``, so that lines can be added while it works."""
+
+
+def as_argument(text: str) -> str:
+    """``text`` as an argument or a variable can hold it: valid Unicode, no NUL."""
+    return clean_text(text).replace("\0", "")
 
 
 class Dialect(Protocol):

@@ -22,6 +22,7 @@ class RecordedAgent:
     exit_code: int = 0
     name: str = "recorded"
     env_names: tuple[str, ...] = ()
+    """See ``AgentProgram.env_names``."""
 
     def command(self, request: TurnRequest) -> Command:  # noqa: ARG002 - a recording knows its prompt
         """See ``AgentProgram.command``."""

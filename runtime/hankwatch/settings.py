@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import ConfigDict, Field
 
@@ -17,10 +17,12 @@ from hankwatch.config.shapes import close_to
 from hankwatch.config.source import Document
 from hankwatch.config.toml import load_toml
 from hankwatch.config.validation import ConfigModel, add_fault, validate
-from hankwatch.hank.model import Overrides
 from hankwatch.runner.settings import RunSettings
 from hankwatch.sentinels.settings import SentinelsSettings
 from hankwatch.stream.settings import JournalSettings
+
+if TYPE_CHECKING:
+    from hankwatch.hank.model import Overrides
 
 FILE = "hankwatch.toml"
 LEGACY_FILE = "hankweave.json"
@@ -124,7 +126,7 @@ def load_settings(
     environ: Mapping[str, str],
     cwd: Path,
     hank_dir: Path | None = None,
-    overrides: Overrides | None = None,
+    overrides: "Overrides | None" = None,
     config: Path | None = None,
     flags: Sequence[Flag] = (),
 ) -> LoadedSettings:
@@ -184,7 +186,7 @@ def _from_file(value: Any, document: Document, name: Name) -> Value:
     return Value(value, f"{document.file}:{place[0]}" if place else document.file)
 
 
-def _hank_layer(overrides: Overrides | None) -> Layer:
+def _hank_layer(overrides: "Overrides | None") -> Layer:
     if overrides is None:
         return Layer({})
     sentinel, budget = overrides.sentinel, overrides.budget

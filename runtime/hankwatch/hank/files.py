@@ -1,5 +1,6 @@
 """Everything on disk that a codon names: prompts, rig sources, recorded agents (reference 2.6)."""
 
+import posixpath
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -75,9 +76,10 @@ def _recording(named: str, pointer: str, hank_dir: Path) -> Iterator[Fault]:
 
 
 def _rig_source(ref: str, pointer: str, hank_dir: Path) -> Iterator[Fault]:
-    named = ref.rstrip("/")
     try:
-        source = resolve_ref(named, base=hank_dir, root=hank_dir)
+        if posixpath.normpath(ref) == ".":
+            raise PathRefused(ref, "is the hank directory itself; name a folder or file in it")  # noqa: TRY301
+        source = resolve_ref(ref.rstrip("/"), base=hank_dir, root=hank_dir)
         for path in (source, *(source.rglob("*") if source.is_dir() else ())):
             _require_copyable(ref, path)
     except PathRefused as refused:

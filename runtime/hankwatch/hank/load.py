@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hankwatch.config.diagnostics import Diagnostic, Diagnostics
-from hankwatch.config.refs import read_ref
 from hankwatch.config.source import Document
 from hankwatch.config.validation import add_fault, validate
 from hankwatch.core.errors import PathRefused
@@ -18,7 +17,7 @@ from hankwatch.hank.model import Codon, Hank
 from hankwatch.hank.rules import NEIGHBOUR_RULES, RULES
 from hankwatch.hank.support import not_yet
 from hankwatch.sentinels.config import SentinelConfig
-from hankwatch.sentinels.loader import SentinelSource, read_entry
+from hankwatch.sentinels.loader import SentinelSource, read_config_file, read_entry
 from hankwatch.sentinels.prompts import read_prompts
 
 FILE = "hank.json"
@@ -31,7 +30,7 @@ class LoadedHank:
     path: Path
     """The hank's file."""
     hank_dir: Path
-    """What refs are relative to and may not leave."""
+    """Absolute; what refs are relative to and may not leave."""
     document: Document
     config: Hank | None
     """None when hank.json itself has faults."""
@@ -59,7 +58,7 @@ def load_hank(path: Path, shown_as: str | None = None) -> LoadedHank:
     looked into, so that one reading shows the faults of all.
     """
     file = path / FILE if path.is_dir() else path
-    hank_dir = file.parent
+    hank_dir = file.parent.absolute()
     diagnostics = Diagnostics()
     document = Document.load(file, shown_as or str(file))
     config = validate(Hank, document, diagnostics, advise=advise)
@@ -78,6 +77,15 @@ def load_hank(path: Path, shown_as: str | None = None) -> LoadedHank:
     return LoadedHank(file, hank_dir, document, config, diagnostics, sentinels)
 
 
+def check_sentinel(path: Path) -> Diagnostics:
+    """Every fault and lint of a sentinel config by itself and of the files it names."""
+    diagnostics = Diagnostics()
+    source = read_config_file(path, diagnostics)
+    if source.config is not None:
+        _lint(source, source.config, Document.load(path), "", diagnostics)
+    return diagnostics
+
+
 def _sentinels(
     codon: Codon, pointer: str, hank_dir: Path, document: Document, diagnostics: Diagnostics
 ) -> tuple[SentinelSource, ...]:
@@ -88,22 +96,26 @@ def _sentinels(
         if any(source.id == other.id for other in sources):
             message = f"codon {codon.id!r} already has a sentinel with the id {source.id!r}"
             add_fault(diagnostics, document, where, "duplicate-sentinel", message, hint="give one of them another id")
-        if source.config is not None:
-            _lint(source, source.config, document, f"{where}/sentinelConfig", diagnostics)
+        if source.config is not None and source.source != "stock":
+            own = _own_document(source, hank_dir, document)
+            at = "" if own else f"{where}/sentinelConfig"
+            _lint(source, source.config, own or document, at, diagnostics)
         sources.append(source)
     return tuple(sources)
+
+
+def _own_document(source: SentinelSource, hank_dir: Path, document: Document) -> Document | None:
+    """The file of a sentinel that has one of its own, read again for its lines."""
+    if source.source != "file" or source.source_path is None:
+        return None
+    return Document.load(hank_dir / source.source_path, str(Path(document.file).parent / source.source_path))
 
 
 def _lint(
     source: SentinelSource, config: SentinelConfig, document: Document, pointer: str, diagnostics: Diagnostics
 ) -> None:
-    if source.source == "stock" or (source.source == "file" and source.source_path is None):
-        return
     try:
         prompts = read_prompts(config, base_dir=source.base_dir, root=source.root)
-        if source.source == "file" and source.source_path is not None:
-            text = read_ref(source.source_path, base=source.root, root=source.root)
-            document, pointer = Document.parse(text, source.source_path), ""
     except PathRefused:  # the files changed since the loader read them a moment ago
         return
     lint_sentinel(config, prompts, document, diagnostics, pointer)

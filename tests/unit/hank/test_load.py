@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.support.hanks import codon, findings, hank, load, loop, sentinel, stub_files
 
-from hankwatch.hank.load import load_hank
+from hankwatch.hank.load import check_sentinel, load_hank
 from hankwatch.hank.support import unsupported
 
 BAD = {"model": 5}
@@ -63,7 +63,14 @@ def test_empty_and_huge_prompts_are_warnings(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("source", "says"),
-    [("nope", "does not exist"), (".", "directory"), ("..", "above"), ("tree", "symbolic link"), ("dev", "neither")],
+    [
+        ("nope", "does not exist"),
+        (".", "hank directory itself"),
+        ("tree/..", "hank directory itself"),
+        ("..", "above"),
+        ("tree", "symbolic link"),
+        ("dev", "neither"),
+    ],
 )
 def test_what_a_rig_copies_is_a_plain_tree_below_the_hank(tmp_path: Path, source: str, says: str) -> None:
     (tmp_path / "tree" / "deep").mkdir(parents=True)
@@ -152,7 +159,7 @@ def test_a_sentinel_that_will_disappoint_is_a_warning(
     assert findings(inline) == [("warning", code, f"/hank/0/sentinels/0/sentinelConfig{pointer}")]
     content = hank(codon(sentinels=[{"sentinelConfig": "s.json"}]))
     (lint,) = load(tmp_path, content, {"s.json": json.dumps(sentinel(**fields), indent=1)}).diagnostics
-    assert (lint.code, lint.pointer, lint.file, lint.line is not None) == (code, pointer, "s.json", True)
+    assert (lint.code, lint.pointer, Path(lint.file).name, lint.line is not None) == (code, pointer, "s.json", True)
 
 
 @pytest.mark.parametrize(
@@ -165,6 +172,22 @@ def test_a_prompt_that_shows_the_events_has_no_lint(tmp_path: Path, prompt: str)
 def test_a_builtin_model_needs_no_events_in_its_prompt(tmp_path: Path) -> None:
     entry = {"sentinelConfig": sentinel(model="builtin/digest", userPromptText="x")}
     assert findings(load(tmp_path, hank(codon(sentinels=[entry])))) == []
+
+
+def test_a_sentinel_by_itself_is_checked_with_its_files(tmp_path: Path) -> None:
+    path = tmp_path / "s.json"
+    path.write_text(json.dumps(sentinel(model="haiku", userPromptFile="gone.md")))
+    assert [d.code for d in check_sentinel(path)] == ["file-unreadable"]
+    (tmp_path / "gone.md").write_text("x")
+    assert [(d.code, d.pointer, d.line) for d in check_sentinel(path)] == [("model-without-provider", "/model", 1)]
+
+
+def test_a_hank_named_from_its_own_folder_has_an_absolute_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load(tmp_path, hank(codon()))
+    monkeypatch.chdir(tmp_path)
+    assert load_hank(Path("hank.json")).hank_dir == tmp_path
 
 
 def test_a_feature_of_a_later_version_is_named_and_does_not_fail_validation(tmp_path: Path) -> None:

@@ -138,7 +138,13 @@ class SentinelManager:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
         self._unsubscribe()
-        return await self._tasks.__aexit__(kind, error, trace)
+        try:
+            return await self._tasks.__aexit__(kind, error, trace)
+        except BaseExceptionGroup as failures:
+            # A failure of the block itself, or of the journal met by one sentinel, comes out as it is.
+            if len(failures.exceptions) == 1:
+                raise failures.exceptions[0] from None
+            raise
 
     @asynccontextmanager
     async def attach(self, scope: CodonScope, sources: Sequence[SentinelSource]) -> AsyncIterator[Attached]:

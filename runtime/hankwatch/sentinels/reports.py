@@ -97,8 +97,8 @@ class ReportFile:
     read: ReadJournal
     start_bytes: int
     """What the first load that named it found there."""
-    since: int = 0
-    """A cursor before the first load that named it, so that catching up does not read the whole journal."""
+    since: int | None = None
+    """The cursor before the first load that named it, so that catching up does not read the whole journal."""
     projected: int = 0
     """Bytes of all entries so far."""
     file_offset: int = field(init=False)
@@ -162,7 +162,7 @@ class ReportFile:
         return True
 
     def _projection(self) -> bytes:
-        entries = map(ReportFold().feed, self.read(self.since, REPORT_TYPES))
+        entries = map(ReportFold().feed, self.read(self.since or 0, REPORT_TYPES))
         return b"".join(entry.data for entry in entries if entry is not None and entry.log_file == self.path.shown)
 
 
@@ -191,7 +191,7 @@ class ReportWriter:
     def loaded(self, event: Event) -> None:
         """The load was journaled; entries are rendered as that event says."""
         self._report = event.data["report"]
-        if self.log.since == 0:
+        if self.log.since is None:
             self.log.since = event.cursor - event.size_bytes
 
     def write(self, triggered: EventData, output: Event) -> bool:

@@ -84,6 +84,13 @@ async def test_a_child_deaf_to_sigterm_is_killed_after_the_grace(marker: str) ->
         assert await child.wait() == Exit(signal=signal.SIGKILL)
 
 
+async def test_ending_a_tree_twice_is_harmless(marker: str) -> None:
+    async with start(python(SLEEPER), marker=marker) as child:
+        assert await child.terminate_tree(0) == ()
+        assert await child.terminate_tree(0) == ()
+    assert await child.terminate_tree(0) == ()
+
+
 async def test_a_child_gets_sigterm_once() -> None:
     code = """
         import signal, sys, time
@@ -125,7 +132,7 @@ async def test_children_that_keep_forking_are_all_ended(marker: str) -> None:
         import os, time
         print('ready', flush=True)
         os.closerange(0, 3)
-        for _ in range(12):
+        for _ in range(8):
             os.fork()
             os.setsid() if os.getpid() != os.getsid(0) else None
             time.sleep(0.002)

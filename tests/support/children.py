@@ -34,13 +34,13 @@ def start(
 
 
 @asynccontextmanager
-async def flowing(clock: VirtualClock) -> AsyncIterator[None]:
-    """Virtual time that runs as fast as the loop turns, for limits that real children must reach."""
+async def flowing(clock: VirtualClock, *, step_s: float = 0.01) -> AsyncIterator[None]:
+    """Virtual time that runs by ``step_s`` each millisecond: real children react in real time."""
 
     async def flow() -> None:
         while True:
-            await clock.advance(0.01)
-            await anyio.lowlevel.checkpoint()
+            await clock.advance(step_s)
+            await anyio.sleep(0.001)
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(flow)

@@ -95,7 +95,7 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """The child's pid; stays its own until the block is left."""
+        """The child's pid, its own until the block is left."""
         return self._process.pid
 
     async def lines(self) -> AsyncIterator[Line]:
@@ -129,7 +129,8 @@ class Child:
 
     async def terminate_tree(self, grace_s: float) -> tuple[int, ...]:
         """End it and all it started: SIGTERM, up to ``grace_s``, SIGKILL; the pids that would not die (none)."""
-        return await kill_marked(self._marker, clock=self._clock, grace_s=grace_s, leader=self.pid)
+        leader = self.pid if self._process.returncode is None else None  # after the block the pid is not its own
+        return await kill_marked(self._marker, clock=self._clock, grace_s=grace_s, leader=leader)
 
     def stderr_tail(self) -> str:
         """The last 64 KiB of its stderr, undecodable bytes replaced, not redacted; also after the block."""

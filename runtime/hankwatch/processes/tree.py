@@ -30,7 +30,8 @@ _ROUNDS = 100
 def marked_pids(prefix: str) -> list[int]:
     """Live processes whose marker is ``prefix`` or lies below it (``run`` covers ``run/codon/1``, not ``run2``).
 
-    Reads ``/proc`` (about 10 µs per process of the machine); never lists the calling process. Processes of other users are not seen.
+    Reads ``/proc``, about 15 µs per process of the machine. Never lists the calling process; those of other
+    users are not seen.
     """
     return _look(prefix).pids
 

@@ -127,7 +127,7 @@ async def test_a_worker_that_never_takes_its_job_is_given_up() -> None:
         await sandbox.check("jinja", "a")
         (worker,) = marked_pids(OURS)
         os.kill(worker, signal.SIGSTOP)
-        async with flowing(clock):
+        async with flowing(clock, step_s=0.1):
             with pytest.raises(RenderFault, match="did not take the job"):
                 await sandbox.render("jinja", "x", {})
         assert await sandbox.render("jinja", "x", {}) == "x"

@@ -32,23 +32,31 @@ class Account:
         if cost_usd is not None and cost_usd <= 0 and used.tokens != Tokens():
             # Programs write 0 for a model whose price they do not know.
             cost_usd = None
-        if used.total:
-            copied = bool(used.message_id) and used.message_id in self._messages
-            known, known_usd = (used.tokens, cost_usd or 0.0) if copied else (self._since, self._since_usd)
-        else:
-            known, known_usd = self._messages.get(used.message_id, (Tokens(), 0.0))
+        known, known_usd = self._known(used)
         tokens = used.tokens.beyond(known)
         grown_usd = None if cost_usd is None else max(0.0, cost_usd - known_usd)
-        if used.total:
-            self._since, self._since_usd = Tokens(), 0.0
-        else:
-            self._since += tokens
-            self._since_usd += grown_usd or 0.0
-        if used.message_id:
-            self._messages[used.message_id] = (known + tokens, known_usd + (grown_usd or 0.0))
+        self._remember(used, tokens, grown_usd or 0.0)
         if tokens == Tokens() and not grown_usd:
             return None
         self.tokens += tokens
         if grown_usd is not None:
             self.cost_usd = (self.cost_usd or 0.0) + grown_usd
         return replace(used, tokens=tokens, cost_usd=grown_usd)
+
+    def _known(self, used: Used) -> tuple[Tokens, float]:
+        """What of this statement was counted before."""
+        if not used.total:
+            return self._messages.get(used.message_id, (Tokens(), 0.0))
+        if used.message_id and used.message_id in self._messages:
+            return used.tokens, used.cost_usd or 0.0  # a copy
+        return self._since, self._since_usd
+
+    def _remember(self, used: Used, tokens: Tokens, grown_usd: float) -> None:
+        if used.total:
+            self._since, self._since_usd = Tokens(), 0.0
+        else:
+            self._since += tokens
+            self._since_usd += grown_usd
+        if used.message_id:
+            before, before_usd = self._messages.get(used.message_id, (Tokens(), 0.0))
+            self._messages[used.message_id] = (before + tokens, before_usd + grown_usd)

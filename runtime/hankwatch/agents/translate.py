@@ -1,6 +1,7 @@
-"""From signals to event payloads: the one place that knows a codon's calls, usage and copies (spec hank 2.4)."""
+"""From signals to event payloads: the one place that knows a codon's calls, usage and copies (spec hank 2)."""
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, assert_never
 
@@ -28,6 +29,8 @@ from hankwatch.events.payload import Payload
 from hankwatch.events.run import ErrorEvent, Info, TokenUsage
 
 _MAX_EARLY_RESULTS = 64
+_LONGEST_SECRET = 4_096
+"""Characters read beyond a cut, so that a secret that crosses it is recognised whole."""
 
 
 @dataclass(slots=True)
@@ -40,11 +43,19 @@ class _Call:
 class Translator:
     """Turns one attempt's signals into payloads that carry its codon's id.
 
-    One per attempt, over all its turns. Neither cleans nor redacts: emitting does. Instants are stream
-    time in epoch milliseconds.
+    One per attempt, over all its turns. Instants are stream time in epoch milliseconds. Text was cleaned
+    where the lines were read, and emitting redacts; only what a cut could hide from that is redacted here.
     """
 
-    def __init__(self, codon_id: str, base_codon_id: str | None = None, *, tool_result_chars: int = 2_500) -> None:
+    def __init__(
+        self,
+        codon_id: str,
+        base_codon_id: str | None = None,
+        *,
+        tool_result_chars: int = 2_500,
+        redact: Callable[[str], str] = str,
+    ) -> None:
+        """``redact`` is applied to a result before it is cut, so that no half of a secret is left behind."""
         self.counts: Counter[str] = Counter()
         """What did not become an event of its own, by name.
 
@@ -59,6 +70,7 @@ class Translator:
         """The last session named; empty until then."""
         self._ids: dict[str, Any] = {"codon_id": codon_id, "base_codon_id": base_codon_id}
         self._tool_result_chars = tool_result_chars
+        self._redact = redact
         self._calls: dict[str, _Call] = {}
         self._early: dict[str, ToolFinished] = {}
         self._seen: set[object] = set()
@@ -144,12 +156,13 @@ class Translator:
             self.counts["replayed"] += 1
             return []
         call.open = False
-        cut = len(signal.text) > self._tool_result_chars
+        limit = self._tool_result_chars
+        cut = len(signal.text) > limit
         return self._build(
             ToolResult,
             tool_use_id=signal.id,
             tool_name=call.name,
-            result=signal.text[: self._tool_result_chars] + "..." if cut else signal.text,
+            result=self._redact(signal.text[: limit + _LONGEST_SECRET])[:limit] + "..." if cut else signal.text,
             truncated=cut,
             original_length=len(signal.text),
             execution_time_ms=max(0, at_ms - call.at_ms),

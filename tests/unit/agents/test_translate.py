@@ -58,6 +58,13 @@ def test_a_long_result_is_cut_and_says_how_long_it_was(length: int, shown: int, 
     assert (len(result["result"]), result["truncated"], result["originalLength"]) == (shown, truncated, length)
 
 
+def test_a_cut_leaves_no_half_of_a_secret_behind() -> None:
+    translator = Translator("c", tool_result_chars=20, redact=lambda text: text.replace("sk-0123456789", "[redacted]"))
+    dumped(translator, ToolUsed("t1", "Bash", {}))
+    [result] = dumped(translator, ToolFinished("t1", "the key is sk-0123456789, keep it"))
+    assert result["result"] == "the key is [redacted..."
+
+
 def test_the_fingerprint_is_taken_before_the_cut() -> None:
     translator = Translator("c", tool_result_chars=4)
     dumped(translator, ToolUsed("t1", "Bash", {}), ToolUsed("t2", "Bash", {}))

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.sentinels import Desk, desk, scope, source
@@ -103,6 +104,7 @@ def check_the_report_is_the_journals(d: Desk, sentinel_id: str) -> None:
     assert d.report(sentinel_id).read_text() == "".join(f"\n---\n{data['content']}\n" for data in outputs)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(
     st.sampled_from(EXECUTIONS),

@@ -10,6 +10,7 @@ from hankwatch.config.validation import validate
 from hankwatch.hank.model import Hank
 
 _MAX_PASSES = 20
+_PROMPT_KEYS = {"promptFile", "promptText"}
 
 
 def mended(document: Document) -> Hank | None:
@@ -27,12 +28,26 @@ def mended(document: Document) -> Hank | None:
         if hank is not None:
             return hank
         for fault in faults.errors:
-            _mend(value, fault.pointer.split("/")[1:], numbers)
+            tokens = [token.replace("~1", "/").replace("~0", "~") for token in fault.pointer.split("/")[1:]]
+            if fault.code == "missing-key" or not _drop(value, tokens):
+                _replace(value, tokens, numbers)
     return None
 
 
-def _mend(root: dict[str, Any], tokens: list[str], numbers: "count[int]") -> None:
-    """Repair the setting that the pointer's tokens lead into: of the root, of an item, or of a loop's codon."""
+def _drop(value: Any, tokens: list[str]) -> bool:
+    """Take out exactly what is at fault; False for a list's item, whose absence would move the others."""
+    *way, last = tokens or [""]
+    for token in way:
+        value = value.get(token) if isinstance(value, dict) else value[int(token)] if isinstance(value, list) else None
+    if not isinstance(value, dict):
+        return False
+    value.pop(last, None)
+    _keep_a_prompt(value, last)
+    return True
+
+
+def _replace(root: dict[str, Any], tokens: list[str], numbers: "count[int]") -> None:
+    """Mend the whole setting that the tokens lead into: of the root, of an item, or of a loop's codon."""
     name = f"?{next(numbers)}"
     holder = root
     required: dict[str, Any] = {"hank": [_codon(name)]}
@@ -47,12 +62,17 @@ def _mend(root: dict[str, Any], tokens: list[str], numbers: "count[int]") -> Non
             required = {"id": name, "name": name, "terminateOn": end, "codons": [_codon(name + "?")]}
     if not tokens:
         return
-    key = tokens[0].replace("~1", "/").replace("~0", "~")
+    key = tokens[0]
     holder.pop(key, None)
     if key in required:
         holder[key] = required[key]
-    if key == "promptFile":
-        holder["promptText"] = required["promptText"]
+    _keep_a_prompt(holder, key)
+
+
+def _keep_a_prompt(codon: dict[str, Any], dropped: str) -> None:
+    """A codon that lost its only prompt to a fault had one."""
+    if dropped in _PROMPT_KEYS and not _PROMPT_KEYS & codon.keys():
+        codon["promptText"] = "?"
 
 
 def _codon(name: str) -> dict[str, Any]:

@@ -94,7 +94,7 @@ def test_faults_of_every_file_come_at_once(tmp_path: Path) -> None:
     content = hank(
         codon("a", onFailre="retry"),
         codon("a", name="", promptFile="nope.md", sentinels=[{"sentinelConfig": "s.json"}]),
-        codon("c", sentinels=[{"sentinelConfig": sentinel(**BAD)}]),
+        codon("c", sentinels=[{"sentinelConfig": sentinel(**BAD), "setting": {}}]),
         loop(codon("d", promptFile="gone.md")),
     )
     loaded = load(tmp_path, content, {"s.json": json.dumps(sentinel(**BAD))})
@@ -104,11 +104,18 @@ def test_faults_of_every_file_come_at_once(tmp_path: Path) -> None:
         ("hank.json", "/hank/1/name"),
         ("hank.json", "/hank/1/id"),
         ("hank.json", "/hank/1/promptFile"),
+        ("hank.json", "/hank/2/sentinels/0/setting"),
         ("hank.json", "/hank/2/sentinels/0/sentinelConfig/model"),
         ("hank.json", "/hank/3/codons/0/promptFile"),
         ("s.json", "/model"),
     }
     assert all(d.line is not None for d in loaded.diagnostics)
+
+
+@pytest.mark.parametrize("fields", [{"promptText": 5}, {"promptText": 5, "promptFile": "p.md"}, {"promptFile": [5]}])
+def test_a_faulty_setting_has_no_faults_that_follow_from_it(tmp_path: Path, fields: dict[str, Any]) -> None:
+    loaded = load(tmp_path, hank({**codon(promptText=None), **fields}), {"p.md": "x"})
+    assert [code for _, code, _ in findings(loaded)] == ["wrong-type"]
 
 
 def test_the_findings_stand_in_the_order_of_the_file(tmp_path: Path) -> None:

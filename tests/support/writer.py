@@ -3,6 +3,8 @@
 ``writer.py emit JOURNAL SEED [FILE_SIZE_LIMIT]``
     Emit batches of random sizes for ever; print each event's id once ``emit`` has returned. With a limit
     the operating system refuses to let any file grow beyond it; the failure goes to stderr, exit code 3.
+``writer.py huge JOURNAL NAME``
+    Emit three small events, print their ids, then emit one of 50 MB.
 ``writer.py compete JOURNAL NAME``
     Append 60 events of 20 KB one by one, wait for the end of stdin. Exit code 3 when another process
     holds the journal.
@@ -64,6 +66,9 @@ def main(role: str, journal: str, name: str, limit_bytes: str | None = None) -> 
     try:
         if role == "emit":
             emit_for_ever(stream, int(name))
+        if role == "huge":
+            print(*(event.id for event in stream.emit(*[Info(message=name)] * 3)), sep="\n", flush=True)
+            stream.emit(Info(message="x" * 50_000_000))
         emit_sixty(stream, name)
         if role == "compete":
             sys.stdin.read()

@@ -1,0 +1,96 @@
+"""What a journal holds, and whether it is whole: one pass over the file."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hankwatch.events.envelope import Event
+from hankwatch.stream.reader import JournalReader
+
+
+@dataclass(slots=True)
+class TypeStatistics:
+    """What a journal holds of one type."""
+
+    count: int = 0
+    size_bytes: int = 0
+
+
+@dataclass(slots=True)
+class JournalStatistics:
+    """Counts, sizes and everything that is not right."""
+
+    path: Path
+    size_bytes: int = 0
+    types: dict[str, TypeStatistics] = field(default_factory=dict)
+    first: str | None = None
+    """Stamp of the first event."""
+    last: str | None = None
+    """Stamp of the last event."""
+    bad_lines: int = 0
+    torn_tail_bytes: int = 0
+    """Behind the last newline, when they are no whole event; the next writer moves them aside."""
+    repeated_ids: int = 0
+    backward_stamps: int = 0
+    """Events stamped before their predecessor."""
+    flags: Counter[str] = field(default_factory=Counter)
+    """How often tolerant reading had to help."""
+    _ids: set[str] = field(default_factory=set)
+    _last_ms: int = 0
+
+    @property
+    def events(self) -> int:
+        """All events."""
+        return sum(kind.count for kind in self.types.values())
+
+    @property
+    def problems(self) -> dict[str, int]:
+        """Every count of something wrong, by its JSON name."""
+        return {
+            "badLines": self.bad_lines,
+            "tornTailBytes": self.torn_tail_bytes,
+            "repeatedIds": self.repeated_ids,
+            "backwardStamps": self.backward_stamps,
+        }
+
+    @property
+    def ok(self) -> bool:
+        """Nothing is wrong."""
+        return not any(self.problems.values())
+
+    def _take(self, event: Event) -> None:
+        kind = self.types.setdefault(event.type, TypeStatistics())
+        kind.count += 1
+        kind.size_bytes += event.size_bytes
+        self.repeated_ids += event.id in self._ids
+        self._ids.add(event.id)
+        self.backward_stamps += event.at_ms < self._last_ms
+        self._last_ms = max(self._last_ms, event.at_ms)
+        self.first = self.first or event.timestamp
+        self.last = event.timestamp
+
+
+def journal_statistics(path: Path) -> JournalStatistics:
+    """Read a whole journal, plain or gzipped.
+
+    Raises:
+        FileNotFoundError: there is none.
+    """
+    found, reader = JournalStatistics(path, path.stat().st_size), JournalReader(path)
+    end = 0
+    for event in reader.read():
+        found._take(event)
+        end = event.cursor
+    found.bad_lines, found.flags = reader.bad_lines, reader.flags
+    if path.suffix != ".gz" and end < found.size_bytes:
+        found.torn_tail_bytes = _behind_last_newline(path, end)
+    return found
+
+
+def _behind_last_newline(path: Path, after: int) -> int:
+    behind = 0
+    with path.open("rb") as file:
+        file.seek(after)
+        for line in file:
+            behind = 0 if line.endswith(b"\n") else len(line)
+    return behind

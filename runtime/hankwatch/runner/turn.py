@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 import anyio
+import anyio.to_thread
 
 from hankwatch.agents.evidence import Evidence
 from hankwatch.agents.outcome import Outcome, decide
-from hankwatch.agents.program import AgentProgram, Command
+from hankwatch.agents.program import AgentProgram, Command, Dialect
 from hankwatch.agents.signals import Junk, Result, Signal
 from hankwatch.agents.translate import Translator
 from hankwatch.core.clock import Clock, Timer
@@ -23,6 +24,11 @@ from hankwatch.stream.stream import EventStream
 
 KILL_GRACE_S = 3.0
 """Between SIGTERM and SIGKILL; leaves the stop budget room for the drain."""
+LONG_LINE_BYTES = 256 * 1024
+"""Lines from here on are read in a thread."""
+
+_Said = list[tuple[Signal, list[Payload]]]
+"""What one line says, and the events that makes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +101,8 @@ class Turn:
                             if line.stub is not None:
                                 self.emit([_too_long(line.stub)])
                             else:
-                                self._take(dialect.feed(line.data), child)
-                        self._take(dialect.finish(), child)
+                                self._take(await self._said(dialect, line.data), child)
+                        self._take(self._translated(dialect.finish()), child)
                         exit_ = await child.wait()
                         tasks.cancel_scope.cancel()
             finally:
@@ -140,11 +146,19 @@ class Turn:
         log.write(data + b"\n")
         log.flush()
 
-    def _take(self, signals: list[Signal], child: Child) -> None:
+    async def _said(self, dialect: Dialect, data: bytes) -> _Said:
         self._heard_ms = self.stream.now_ms()
-        for signal in signals:
+        if len(data) < LONG_LINE_BYTES:
+            return self._translated(dialect.feed(data))
+        # Reading megabytes takes longer than the loop may stand still.
+        return await anyio.to_thread.run_sync(lambda: self._translated(dialect.feed(data)))
+
+    def _translated(self, signals: list[Signal]) -> _Said:
+        return [(signal, self.translator.translate(signal, self._heard_ms)) for signal in signals]
+
+    def _take(self, said: _Said, child: Child) -> None:
+        for signal, payloads in said:
             self._evidence.note(signal)
-            payloads = self.translator.translate(signal, self._heard_ms)
             if not self._started and not isinstance(signal, Junk):
                 self._started = True
                 self.on_started(self.translator.session_id)

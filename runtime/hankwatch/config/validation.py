@@ -10,12 +10,12 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, ErrorDetails
 
 from hankwatch.config.diagnostics import Diagnostic, Diagnostics, Severity
+from hankwatch.config.places import Path, nulls_in, place_of, value_at
 from hankwatch.config.scanner import escape
 from hankwatch.config.shapes import close_to, in_words, keys_of, shapes_at
 from hankwatch.config.source import Document
 
 M = TypeVar("M", bound=BaseModel)
-Path = tuple[str | int, ...]
 Advise = Callable[[Path, str], str | None]
 """(place of the object, unknown key in it) -> a hint that is better than a guess, or None."""
 
@@ -107,10 +107,10 @@ class _Faults:
         self._advise = advise
 
     def of(self, errors: Sequence[ErrorDetails]) -> Iterator[Diagnostic]:
-        nulls = [place for place in _nulls(self._value) if not self._may_be_null(place)]
+        nulls = [place for place in nulls_in(self._value) if not self._may_be_null(place)]
         for place in nulls:
             yield self._diagnostic(place, "null", "")
-        placed = [(_place(error, self._value), error) for error in errors]
+        placed = [(place_of(error, self._value), error) for error in errors]
         places = [*nulls, *(place for place, _ in placed)]
         for place, error in placed:
             inner_fault = any(len(other) > len(place) and other[: len(place)] == place for other in places)
@@ -142,7 +142,7 @@ class _Faults:
         return kind.replace("_", "-"), said, None
 
     def _about_value(self, place: Path, kind: str, said: str) -> tuple[str, str, str | None]:
-        given = _at(self._value, place)
+        given = value_at(self._value, place)
         shapes = self._shapes(place)
         wanted = in_words(shapes)
         message = f"must be {wanted}, not {_shown(given)}" if wanted else f"{said}, not {_shown(given)}"
@@ -172,52 +172,6 @@ class _Faults:
         return shapes_at(self._model, place, None)
 
 
-def _place(error: ErrorDetails, value: Any) -> Path:
-    """Where in the value the error is: pydantic's location without the names of union branches."""
-    kind, loc = error["type"], error["loc"]
-    if kind in {"union_tag_invalid", "union_tag_not_found"}:
-        tag = str(error["ctx"]["discriminator"]).strip("'")
-        return (*_first_fit(loc, value, error["input"]), *([] if tag.endswith("()") else [tag]))
-    if kind == "missing":
-        return (*_first_fit(loc[:-1], value, error["input"]), loc[-1])
-    return _first_fit(loc, value, error["input"])
-
-
-def _first_fit(loc: Path, value: Any, wanted: Any) -> Path:
-    fits = list(_fits(loc, value))
-    for place, found in fits:
-        if found == wanted and type(found) is type(wanted):
-            return place
-    return fits[0][0]
-
-
-def _fits(loc: Path, value: Any) -> Iterator[tuple[Path, Any]]:
-    """Every way to read a location: each step is a key or index of the value, or the name of a branch."""
-    if not loc:
-        yield (), value
-        return
-    step, rest = loc[0], loc[1:]
-    container: Any = value
-    if (isinstance(value, dict) and step in value) or (
-        isinstance(value, list) and isinstance(step, int) and step < len(value)
-    ):
-        for place, found in _fits(rest, container[step]):
-            yield (step, *place), found
-    if isinstance(step, str):
-        yield from _fits(rest, value)
-
-
-def _at(value: Any, place: Path) -> Any:
-    for step in place:
-        if isinstance(value, dict):
-            value = value.get(step)
-        elif isinstance(value, list) and isinstance(step, int) and step < len(value):
-            value = value[step]
-        else:
-            return None
-    return value
-
-
 def _is_about_the_container(kind: str) -> bool:
     return kind.endswith("_type") or kind in {"literal_error", "too_short", "too_long"}
 
@@ -240,17 +194,6 @@ _CODES = {
     "enum": "unknown-value",
     "union_tag_invalid": "unknown-value",
 }
-
-
-def _nulls(value: Any, place: Path = ()) -> Iterator[Path]:
-    if value is None:
-        yield place
-    elif isinstance(value, dict):
-        for key, inner in value.items():
-            yield from _nulls(inner, (*place, key))
-    elif isinstance(value, list):
-        for index, inner in enumerate(value):
-            yield from _nulls(inner, (*place, index))
 
 
 def _shown(value: Any) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from hankwatch.config.validation import Path
+from hankwatch.config.places import Path
 from hankwatch.hank.model import Codon, Hank, Loop
 
 _ROOT: Mapping[str, str] = {

@@ -72,6 +72,7 @@ def test_what_both_flavours_share_matches_alike(pattern: str, to_the_end: bool, 
     assert compile_js(f"(?=)(?:{ours})").search(text) is bool(re.search(theirs, text, re.ASCII))
 
 
+LETTERS = st.sampled_from("abc")
 TYPES = ["info", "error", "tool.result", "watchdog.nudge"]
 VALUES = st.sampled_from([0, 1, True, "x"])
 STEP_CONDITIONS = st.lists(
@@ -151,6 +152,26 @@ def routed(trigger: EventTrigger | SequenceTrigger, events: Sequence[Event]) -> 
 @given(DENSE_SEQUENCES, DENSE_HISTORIES)
 def test_a_sequence_finds_what_the_whole_history_holds(trigger: dict[str, Any], events: list[Event]) -> None:
     model = TRIGGER.validate_python(trigger)
+    assert routed(model, events) == matches(model, events)
+
+
+@settings(max_examples=200)
+@given(
+    st.text("abc", min_size=2, max_size=4),
+    st.integers(1, 12),
+    st.lists(st.tuples(st.integers(0, 3), LETTERS), max_size=14),
+)
+def test_no_match_inside_the_limit_is_missed(pattern: str, within_ms: int, stream: list[tuple[int, str]]) -> None:
+    steps = [
+        {"type": "info", "conditions": [{"path": "message", "operator": "equals", "value": letter}]}
+        for letter in pattern
+    ]
+    options = {"consecutive": False, "withinMilliseconds": within_ms}
+    model = TRIGGER.validate_python(
+        {"type": "sequence", "interestFilter": {"on": ["info"]}, "pattern": steps, "options": options}
+    )
+    instants = accumulate(gap for gap, _ in stream)
+    events = [make_event("info", at, message=letter) for at, (_, letter) in zip(instants, stream, strict=True)]
     assert routed(model, events) == matches(model, events)
 
 

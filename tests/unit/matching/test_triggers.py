@@ -208,6 +208,14 @@ def test_the_oldest_of_too_many_correlations_is_dropped_and_counted(monkeypatch:
     assert found(index, info("b", code=0), info("b", code=3)) == [["a", "b"]]
 
 
+def test_correlations_that_wait_for_nothing_take_no_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sequences, "MAX_AUTOMATA", 1)
+    index = index_of(s=sequence("a", "b", correlateBy="code"))
+    assert found(index, info("a", code=1), *(info("x", code=n) for n in range(2, 9)), info("b", code=1)) == [["a", "b"]]
+    assert found(index, info("a", code=2), info("b", code=2)) == [["a", "b"]]
+    assert index.dropped("s") == 0
+
+
 def test_correlations_out_of_time_are_not_counted_as_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sequences, "MAX_AUTOMATA", 1)
     index = index_of(s=sequence("a", "b", correlateBy="code", consecutive=False, withinMilliseconds=10))

@@ -1,5 +1,6 @@
 """Providers through litellm, against a real HTTP server: what is sent, and what becomes of what comes back."""
 
+import json
 from collections.abc import AsyncIterator, Iterator
 
 import anyio
@@ -29,8 +30,13 @@ async def client(server: ModelServer) -> AsyncIterator[LitellmClient]:
         "HANKWEAVE_SENTINEL_OPENAI_API_KEY": "of-the-sentinels",
         "OPENAI_API_BASE": server.url,
         "ACME_API_BASE": server.url,
+        "ANTHROPIC_API_KEY": "anthropic-key",
+        "ANTHROPIC_API_BASE": server.url.removesuffix("/v1"),
+        "GEMINI_API_KEY": "gemini-key",
+        "GEMINI_API_BASE": server.url,
     }
     client = LitellmClient(ModelCatalog(env))
+    await client.prepare()
     yield client
     await client.aclose()
 
@@ -68,6 +74,37 @@ async def test_the_cost_comes_from_the_price_list(client: LitellmClient) -> None
 async def test_a_price_of_another_provider_is_not_used(client: LitellmClient) -> None:
     reply = await client.complete(ModelRequest("acme/gpt-5-mini", REQUEST.messages))
     assert reply.cost_usd is None
+
+
+async def test_anthropic_is_spoken_to_in_its_own_dialect_and_cached_tokens_are_priced(
+    client: LitellmClient, server: ModelServer
+) -> None:
+    usage = {"input_tokens": 1000, "cache_read_input_tokens": 500, "output_tokens": 100}
+    reply = {
+        "id": "m",
+        "type": "message",
+        "role": "assistant",
+        "model": "claude-haiku-4-5",
+        "stop_reason": "max_tokens",
+    }
+    content = [{"type": "text", "text": "so far"}]
+    server.script.append(Answer(body=json.dumps({**reply, "content": content, "usage": usage}).encode()))
+    got = await client.complete(ModelRequest("anthropic/claude-haiku-4-5", REQUEST.messages))
+    assert (got.text, got.truncated, got.input_tokens, got.output_tokens) == ("so far", True, 1500, 100)
+    assert got.cost_usd == pytest.approx(1000 * 1e-6 + 500 * 0.1e-6 + 100 * 5e-6)
+    assert (server.paths, server.headers[0]["x-api-key"]) == (["/v1/messages"], "anthropic-key")
+
+
+@pytest.mark.filterwarnings("ignore:Items? .* on TypedDict class")  # at litellm's first call of Gemini
+async def test_google_is_reached_at_the_gemini_api(client: LitellmClient, server: ModelServer) -> None:
+    candidate = {"content": {"role": "model", "parts": [{"text": "hey"}]}, "finishReason": "STOP", "index": 0}
+    usage = {"promptTokenCount": 1000, "candidatesTokenCount": 100, "totalTokenCount": 1100}
+    server.script.append(Answer(body=json.dumps({"candidates": [candidate], "usageMetadata": usage}).encode()))
+    got = await client.complete(ModelRequest("google/gemini-2.5-flash", REQUEST.messages))
+    assert (got.text, got.input_tokens, got.output_tokens) == ("hey", 1000, 100)
+    assert got.cost_usd == pytest.approx(1000 * 0.3e-6 + 100 * 2.5e-6)
+    assert server.paths == ["/v1/models/gemini-2.5-flash:generateContent"]
+    assert server.headers[0]["x-goog-api-key"] == "gemini-key"
 
 
 async def test_an_unpriced_model_keeps_its_reply(client: LitellmClient) -> None:
@@ -156,3 +193,19 @@ async def test_nothing_is_printed(
     await _failure(client)
     await client.complete(REQUEST)
     assert capfd.readouterr() == ("", "")
+
+
+async def test_a_broken_package_fails_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken() -> None:
+        raise ImportError("no module named tokenizers")
+
+    monkeypatch.setattr("hankwatch.llm.litellm._import", broken)
+    failed = await _failure(LitellmClient(ModelCatalog({"OPENAI_API_KEY": "k"})))
+    assert (failed.reason, failed.retriable) == ("the package cannot be used: no module named tokenizers", False)
+
+
+async def test_a_closed_client_leaves_no_connection(client: LitellmClient, server: ModelServer) -> None:
+    await client.complete(REQUEST)
+    assert not server.hung_up.is_set()
+    await client.aclose()
+    assert await anyio.to_thread.run_sync(server.hung_up.wait, 10)

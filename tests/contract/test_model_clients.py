@@ -1,6 +1,6 @@
 """What every ModelClient promises, whoever answers."""
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 import anyio
@@ -29,31 +29,34 @@ class Candidate:
 
 
 @pytest.fixture(params=["scripted", "builtin", "litellm", "router", "router-builtin"])
-def candidate(request: pytest.FixtureRequest) -> Iterator[Candidate]:
+async def candidate(request: pytest.FixtureRequest) -> AsyncIterator[Candidate]:
     with model_server(default=Answer("say ok")) as server:
         env = {"OPENAI_API_KEY": "k", "OPENAI_API_BASE": server.url}
         router = ModelRouter(env, redactor=Redactor(), clock=SystemClock())
+        litellm = LitellmClient(ModelCatalog(env))
         yield {
             "scripted": Candidate(ScriptedModel("say ok", unavailable=["x/none"]), "x/any", "x/none"),
             "builtin": Candidate(BuiltinModels(), "builtin/echo", "builtin/none"),
-            "litellm": Candidate(LitellmClient(ModelCatalog(env)), "openai/gpt-5-mini", "none/such"),
+            "litellm": Candidate(litellm, "openai/gpt-5-mini", "none/such"),
             "router": Candidate(router, "openai/gpt-5-mini", "none/such"),
             "router-builtin": Candidate(router, "builtin/echo", "builtin/none"),
         }[request.param]
+        await router.aclose()
+        await litellm.aclose()
 
 
 def _ask(model: str) -> ModelRequest:
     return ModelRequest(model, (Message("user", "say ok"),))
 
 
-def test_a_callable_model_has_a_provider(candidate: Candidate) -> None:
+async def test_a_callable_model_has_a_provider(candidate: Candidate) -> None:
     info = candidate.client.check(candidate.known)
     assert isinstance(info, ModelInfo)
     assert info.model == candidate.known
     assert info.provider
 
 
-def test_a_refusal_says_why_and_what_to_do(candidate: Candidate) -> None:
+async def test_a_refusal_says_why_and_what_to_do(candidate: Candidate) -> None:
     refusal = candidate.client.check(candidate.unknown)
     assert isinstance(refusal, Unavailable)
     assert refusal.model == candidate.unknown

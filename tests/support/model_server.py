@@ -1,10 +1,11 @@
 """A scripted model provider on loopback that speaks the OpenAI chat dialect over real HTTP."""
 
 import json
+import socket
 import threading
 from collections import deque
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -41,6 +42,9 @@ class ModelServer:
     arrived: threading.Event = field(default_factory=threading.Event)
     """Set with the first request."""
     closing: threading.Event = field(default_factory=threading.Event)
+    connections: list[socket.socket] = field(default_factory=list)
+    hung_up: threading.Event = field(default_factory=threading.Event)
+    """Set when a connection has ended."""
 
     @property
     def url(self) -> str:
@@ -75,11 +79,23 @@ def model_server(*script: Answer, default: Answer | None = None) -> Iterator[Mod
             state.closing.set()
             server.shutdown()
             thread.join()
+            for connection in state.connections:
+                with suppress(OSError):  # most are closed already
+                    connection.shutdown(socket.SHUT_RDWR)
 
 
 class _Handler(BaseHTTPRequestHandler):
     server_state: ModelServer
-    timeout = 5
+    protocol_version = "HTTP/1.1"
+    timeout = 30
+
+    def setup(self) -> None:
+        super().setup()
+        self.server_state.connections.append(self.connection)
+
+    def finish(self) -> None:
+        super().finish()
+        self.server_state.hung_up.set()
 
     def do_POST(self) -> None:
         state = self.server_state
@@ -89,9 +105,9 @@ class _Handler(BaseHTTPRequestHandler):
         state.headers.append(dict(self.headers.items()))
         state.bodies.append(request)
         state.arrived.set()
-        self.close_connection = True
         if answer.hang:
             state.closing.wait()
+            self.close_connection = True
             return
         body = answer.body if answer.body is not None else json.dumps(_payload(request, answer)).encode()
         self.send_response(answer.status)

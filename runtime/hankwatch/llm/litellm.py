@@ -8,9 +8,11 @@ import importlib
 import logging
 import os
 import re
+import warnings
 from types import ModuleType
 from typing import Any, Final
 
+import anyio
 import anyio.to_thread
 
 from hankwatch.core.contain import contain
@@ -29,7 +31,9 @@ _BEFORE_IMPORT: Final = {
 }
 _RETRIABLE_BELOW_500: Final = frozenset({408, 409, 425, 429})
 _OUT_OF_MONEY: Final = ("insufficient_quota", "exceeded your current quota", "billing")
-_NOISE: Final = re.compile(r"^(?:litellm\.\w+: |\w+Error: |\w+Exception - )+")
+_TYPED_DICT_WARNING: Final = "Items? .* on TypedDict class"
+_UNREACHABLE: Final = ("Connection error.", "All connection attempts failed")
+_NOISE: Final = re.compile(r"^(?:litellm\.\w+: |\w+Error: |\w+Exception - )+|\s*Handle with `litellm\.\w+`\.?$")
 
 
 class LitellmClient:
@@ -38,6 +42,7 @@ class LitellmClient:
     def __init__(self, catalog: ModelCatalog) -> None:
         self._catalog = catalog
         self._module: ModuleType | None = None
+        self._importing = anyio.Lock()
 
     def check(self, model: str) -> ModelInfo | Unavailable:
         return self._catalog.check(model)
@@ -46,13 +51,17 @@ class LitellmClient:
         """Import litellm in a thread (seconds, ~190 MB); at once when that is done already.
 
         Raises:
-            ModelCallFailed: The package cannot be imported.
+            ModelCallFailed: The package cannot be imported or used.
         """
-        if self._module is None:
-            try:
-                self._module = await anyio.to_thread.run_sync(_import, abandon_on_cancel=True)
-            except ImportError as error:
-                raise ModelCallFailed("litellm", f"the package cannot be imported: {error}", retriable=False) from error
+        if self._module is not None:
+            return
+        failures: list[Exception] = []
+        with contain(failures.append):
+            async with self._importing:
+                self._module = self._module or await anyio.to_thread.run_sync(_import, abandon_on_cancel=True)
+        if failures:
+            reason = f"the package cannot be used: {failures[0]}"
+            raise ModelCallFailed("litellm", reason, retriable=False) from failures[0]
 
     async def complete(self, request: ModelRequest) -> ModelReply:
         endpoint = self._catalog.endpoint(request.model)
@@ -102,7 +111,7 @@ def classify(model: str, error: Exception, *, timeout_s: float) -> ModelCallFail
     if status == 408:
         # The provider may have answered, and charged, after we hung up.
         return ModelCallFailed(model, f"no reply within {timeout_s:g} s", retriable=True, cost_usd=None)
-    if "Connection error." in text:
+    if any(phrase in text for phrase in _UNREACHABLE):
         return ModelCallFailed(model, "the provider cannot be reached", retriable=True)
     if status is None:
         return ModelCallFailed(model, f"unusable reply: {type(error).__name__}: {message}", retriable=False)
@@ -116,9 +125,13 @@ def _import() -> ModuleType:
         os.environ.setdefault(name, value)
     import litellm
 
-    # Both would write to the terminal that the run's own output goes to.
+    # All three would write to the terminal that the run's own output goes to.
+    warnings.filterwarnings("ignore", message=_TYPED_DICT_WARNING)
     litellm.suppress_debug_info = True
     logging.getLogger("LiteLLM").setLevel(logging.ERROR)
+    # What the first call loads would stop the event loop for 0.2 s; this one loads it here and sends nothing.
+    ping = [{"role": "user", "content": "ping"}]
+    litellm.completion(model="openai/none", messages=ping, mock_response="pong", api_key="none")
     return litellm
 
 

@@ -33,8 +33,15 @@ def test_an_empty_account_is_not_a_busy_provider(message: str) -> None:
     assert not _classified(429, message).retriable
 
 
-def test_a_connection_that_failed_has_no_status() -> None:
-    failed = _classified(500, "litellm.InternalServerError: InternalServerError: OpenAIException - Connection error.")
+@pytest.mark.parametrize(
+    "message",
+    [
+        "litellm.InternalServerError: InternalServerError: OpenAIException - Connection error.",
+        "litellm.InternalServerError: GeminiException - All connection attempts failed",
+    ],
+)
+def test_a_connection_that_failed_has_no_status(message: str) -> None:
+    failed = _classified(500, message)
     assert (failed.reason, failed.retriable, failed.status) == ("the provider cannot be reached", True, None)
 
 
@@ -45,6 +52,11 @@ def test_a_time_out_names_the_limit_and_its_cost_is_unknown() -> None:
 
 def test_only_the_first_line_is_quoted() -> None:
     assert _classified(500, "litellm.APIConnectionError: 'content'\nTraceback …").reason == "status 500: 'content'"
+
+
+def test_the_librarys_own_advice_is_left_out() -> None:
+    text = "litellm.InternalServerError: AnthropicException - overloaded. Handle with `litellm.InternalServerError`."
+    assert _classified(500, text).reason == "status 500: overloaded."
 
 
 def test_a_failure_without_status_is_named_by_its_class() -> None:

@@ -110,12 +110,10 @@ class Firing:
         return fired
 
     def _announce(self, trigger: Trigger, queue_size: int) -> tuple[Event, ...]:
-        scope, config, batch = self._sentinel.scope, self._sentinel.config, trigger.batch
+        config, batch = self._sentinel.config, trigger.batch
         return self._stream.emit(
             SentinelTriggered(
-                sentinel_id=config.id,
-                codon_id=scope.codon_id,
-                base_codon_id=scope.base_codon_id,
+                **self._sentinel.identity,
                 trigger_number=trigger.number,
                 strategy=config.execution.strategy,
                 event_count=len(batch.events),
@@ -158,11 +156,8 @@ class Firing:
         return reply
 
     def _output(self, trigger: Trigger, reply: ModelReply) -> SentinelOutput:
-        scope = self._sentinel.scope
         return SentinelOutput(
-            sentinel_id=self._sentinel.config.id,
-            codon_id=scope.codon_id,
-            base_codon_id=scope.base_codon_id,
+            **self._sentinel.identity,
             trigger_number=trigger.number,
             output_type="text",
             content=reply.text,

@@ -72,6 +72,15 @@ class LoadedSentinel:
     report: ReportWriter
     scope: CodonScope
 
+    @property
+    def identity(self) -> dict[str, str]:
+        """What every event about it begins with."""
+        return {
+            "sentinel_id": self.config.id,
+            "codon_id": self.scope.codon_id,
+            "base_codon_id": self.scope.base_codon_id,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class _Place:

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -71,21 +72,18 @@ class Attached:
         """One line for each, in load order."""
         return [sentinel.summary() for sentinel in self._sentinels]
 
-    def begin_attempt(self) -> None:
-        """The codon is tried again: every sentinel has its whole drain budget anew."""
-        for sentinel in self._sentinels:
-            sentinel.begin_attempt()
+    async def drain(self, budget_s: float, *, fresh_budget: bool = False) -> None:
+        """Carry out all that was matched so far; what is left when ``budget_s`` is spent is abandoned.
 
-    async def drain(self, budget_s: float) -> None:
-        """Carry out all that was matched so far; at most ``budget_s`` for each sentinel and attempt.
-
-        Buffers become final triggers (cause ``drain``). The sentinels drain side by side. May be called any
-        number of times; what is matched afterwards is still taken.
+        Buffers become final triggers (cause ``drain``). The sentinels drain side by side; all drains of an
+        attempt use up one budget. ``fresh_budget`` forgets what was spent: for the first drain of a further
+        attempt, and when a stop signal replaces the budget. May be called any number of times; what is matched
+        afterwards is still taken.
         """
         self._stream.emit()  # runs the timers that are due, so that they fire as what they are
         async with anyio.create_task_group() as tasks:
             for sentinel in self._sentinels:
-                tasks.start_soon(sentinel.drain, budget_s)
+                tasks.start_soon(partial(sentinel.drain, budget_s, fresh_budget=fresh_budget))
 
     def adopt(self, sentinels: Iterable[Sentinel], failures: Iterable[LoadFailure]) -> None:
         """Take what was loaded; the manager's part of ``attach``."""

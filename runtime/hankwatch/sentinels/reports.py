@@ -62,7 +62,7 @@ def render_entry(report: Mapping[str, Any], triggered: EventData | None, output:
             "truncated": data.get("truncated", False),
         }
         entry = orjson.dumps(line) + b"\n"
-    return Entry(report["logFile"], entry, report.get("lastValueFile"), f"{text}\n".encode())
+    return Entry(report["logFile"], entry, report.get("lastValueFile"), text.encode())
 
 
 class ReportFold:

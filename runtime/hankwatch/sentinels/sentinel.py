@@ -123,20 +123,19 @@ class Sentinel:
     def announce(self) -> None:
         """Emit ``sentinel.loaded``."""
         config, source = self._loaded.config, self._loaded.source
-        shown = source.settings.report_to_websocket or config.report_to_websocket
+        codons = source.settings.report_to_websocket
+        shown = {**config.report_to_websocket.model_dump(), **(codons.model_dump(exclude_unset=True) if codons else {})}
         self._loaded_at = format_stamp(self._stream.now_ms())
         events = self._stream.emit(
             SentinelLoaded(
-                sentinel_id=self.id,
-                codon_id=self._loaded.scope.codon_id,
-                base_codon_id=self._loaded.scope.base_codon_id,
+                **self._loaded.identity,
                 model=config.model,
                 trigger_type=config.trigger.type,
                 execution_strategy=config.execution.strategy,
                 conversational=config.conversational is not None,
                 source=source.source,
                 source_path=source.source_path,
-                report_to_websocket=ReportToWebsocket.model_validate(shown.model_dump(), by_name=True),
+                report_to_websocket=ReportToWebsocket(**shown),
                 report=self._loaded.report.plan(),
             )
         )
@@ -157,23 +156,20 @@ class Sentinel:
         _LOG.warning("sentinel %s: %s", self.id, reason)
         self.unload("fatal-error", "resource")
 
-    async def drain(self, budget_s: float) -> None:
+    async def drain(self, budget_s: float, *, fresh_budget: bool) -> None:
         """Make triggers of what the strategy holds and wait until all are carried out.
 
-        What is left when the budget, counted over all drains of one attempt, is spent is cancelled and named
+        What is left when the budget is spent, over all drains since the last fresh one, is cancelled and named
         by one ``sentinel.error`` ``abandoned``.
         """
+        spent_s = 0.0 if fresh_budget else self._drain_spent_s
         started = self._clock.monotonic()
         try:
-            await within(self._clock, max(0.0, budget_s - self._drain_spent_s), self._finish)
+            await within(self._clock, max(0.0, budget_s - spent_s), self._finish)
         except TimeoutError:
             self._abandon("drain", "the time for finishing at the codon's end is spent")
         finally:
-            self._drain_spent_s += self._clock.monotonic() - started
-
-    def begin_attempt(self) -> None:
-        """A new attempt of the codon has a drain budget of its own."""
-        self._drain_spent_s = 0.0
+            self._drain_spent_s = spent_s + self._clock.monotonic() - started
 
     def unload(self, reason: UnloadReason, error_type: FatalErrorType | None = None) -> None:
         """Stop at once: name what was not carried out, complete the report, emit ``sentinel.unloaded`` last."""
@@ -193,9 +189,7 @@ class Sentinel:
         statistics, account = self._queue.statistics, self._firing.account
         self._stream.emit(
             SentinelUnloaded(
-                sentinel_id=self.id,
-                codon_id=self._loaded.scope.codon_id,
-                base_codon_id=self._loaded.scope.base_codon_id,
+                **self._loaded.identity,
                 reason=reason,
                 error_type=error_type,
                 final_cost=account.cost_usd,
@@ -297,14 +291,15 @@ class Sentinel:
             self._count(trigger, fired)
 
     def _count(self, trigger: Trigger, fired: Fired) -> None:
+        about: dict[str, Any] = {"trigger_number": trigger.number, "event_ids": trigger.event_ids}
         if fired.unwritten is not None:
-            self._emit_error("file-write-failed", fired.unwritten, retriable=True, trigger=trigger)
+            self._emit_error("file-write-failed", fired.unwritten, retriable=True, **about)
         if (failure := fired.failure) is None:
             self._failures_in_a_row = 0
             return
         self._failed += 1
         self._failures_in_a_row += 1
-        self._emit_error(failure.error_type, failure.message, retriable=failure.retriable, trigger=trigger)
+        self._emit_error(failure.error_type, failure.message, retriable=failure.retriable, **about)
         handling = self._loaded.config.error_handling
         if failure.fatal is not None and handling.unload_on_fatal_error:
             self.unload("fatal-error", failure.fatal)
@@ -328,53 +323,36 @@ class Sentinel:
         if not left:
             return
         self._abandoned += len(left)
-        self._stream.emit(
-            SentinelError(
-                sentinel_id=self.id,
-                codon_id=self._loaded.scope.codon_id,
-                base_codon_id=self._loaded.scope.base_codon_id,
-                error_type="abandoned",
-                message=f"{len(left)} trigger(s) not carried out: {why}",
-                retriable=True,
-                consecutive_failure_count=self._failures_in_a_row,
-                reason=reason,
-                count=len(left),
-                trigger_numbers=[trigger.number for trigger in left],
-                event_ids=[event_id for trigger in left for event_id in trigger.event_ids],
-            )
+        self._emit_error(
+            "abandoned",
+            f"{len(left)} trigger(s) not carried out: {why}",
+            retriable=True,
+            reason=reason,
+            count=len(left),
+            trigger_numbers=[trigger.number for trigger in left],
+            event_ids=[event_id for trigger in left for event_id in trigger.event_ids],
         )
 
     def _report_overflow(self) -> None:
         if (dropped := self._queue.end_episode()) is None:
             return
-        self._stream.emit(
-            SentinelError(
-                sentinel_id=self.id,
-                codon_id=self._loaded.scope.codon_id,
-                base_codon_id=self._loaded.scope.base_codon_id,
-                error_type="queue-overflow",
-                message=f"{dropped.triggers} trigger(s) with {dropped.events} event(s) dropped: the queue was full",
-                retriable=False,
-                consecutive_failure_count=self._failures_in_a_row,
-                count=dropped.triggers,
-                trigger_numbers=dropped.trigger_numbers,
-            )
+        self._emit_error(
+            "queue-overflow",
+            f"{dropped.triggers} trigger(s) with {dropped.events} event(s) dropped: the queue was full",
+            retriable=False,
+            count=dropped.triggers,
+            trigger_numbers=dropped.trigger_numbers,
         )
 
-    def _emit_error(
-        self, error_type: SentinelErrorType, message: str, *, retriable: bool, trigger: Trigger | None = None
-    ) -> None:
+    def _emit_error(self, error_type: SentinelErrorType, message: str, *, retriable: bool, **details: Any) -> None:
         self._stream.emit(
             SentinelError(
-                sentinel_id=self.id,
-                codon_id=self._loaded.scope.codon_id,
-                base_codon_id=self._loaded.scope.base_codon_id,
+                **self._loaded.identity,
                 error_type=error_type,
                 message=message,
                 retriable=retriable,
                 consecutive_failure_count=self._failures_in_a_row,
-                trigger_number=trigger.number if trigger else None,
-                event_ids=trigger.event_ids if trigger else None,
+                **details,
             )
         )
 

@@ -1,5 +1,6 @@
 """Drains: nothing that was matched is lost, nothing waits for ever (bugs A10, A11)."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -91,13 +92,11 @@ async def test_sentinels_drain_side_by_side_each_with_its_own_budget(tmp_path: P
 
 async def test_the_drains_of_one_attempt_share_the_budget_and_a_new_attempt_has_its_own(tmp_path: Path) -> None:
     async with desk(tmp_path, after(50, "late")) as d, d.manager.attach(scope(), [source()]) as attached:
-        for begin_anew, kept in ((False, True), (False, False), (True, True)):
-            if begin_anew:
-                attached.begin_attempt()
+        for fresh_budget, kept in ((False, True), (False, False), (True, True)):
             d.info()
             before = len(d.said("output"))
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(attached.drain, 80.0)
+                tasks.start_soon(partial(attached.drain, 80.0, fresh_budget=fresh_budget))
                 await d.clock.advance(50.1)
             assert (len(d.said("output")) > before) is kept
         assert [data["errorType"] for data in d.said("error")] == ["abandoned"]
@@ -108,7 +107,6 @@ async def test_a_sentinel_whose_call_was_abandoned_goes_on_with_what_comes_later
     async with desk(tmp_path, answers) as d, d.manager.attach(scope(), [source()]) as attached:
         d.info()
         await attached.drain(0)
-        attached.begin_attempt()
         d.info()
         await attached.drain(10)
         assert [data["content"] for data in d.said("output")] == ["fine"]

@@ -62,7 +62,7 @@ async def test_loaded_tells_the_report_and_what_clients_are_sent(tmp_path: Path)
         "joinString": "\n==\n",
         "startBytes": 5,
     }
-    assert loaded["reportToWebsocket"] == {"lifecycle": True, "errors": True, "outputs": False, "triggers": False}
+    assert loaded["reportToWebsocket"] == {"lifecycle": True, "errors": True, "outputs": False, "triggers": True}
     assert (loaded["codonId"], loaded["baseCodonId"], loaded["source"]) == ("build#2", "build", "inline")
 
 
@@ -74,7 +74,7 @@ async def test_the_codons_settings_win_for_report_files(tmp_path: Path) -> None:
         await d.manager.settle()
         folder = tmp_path / ".hankweave" / "sentinels" / "outputs" / "narrator"
         assert sorted(path.name for path in folder.iterdir()) == ["codon.jsonl", "last.txt"]
-        assert (folder / "last.txt").read_text() == "seen\n"
+        assert (folder / "last.txt").read_text() == "seen"
 
 
 async def test_a_sentinel_sees_nothing_of_its_own_or_others_work(tmp_path: Path) -> None:

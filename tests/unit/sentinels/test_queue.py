@@ -1,6 +1,9 @@
 """The queue's bounds and its drop rule."""
 
+from typing import get_args
+
 from hankwatch.events.envelope import Event, format_stamp
+from hankwatch.events.observers import TriggerCause
 from hankwatch.sentinels.queue import MAX_WAITING_BYTES, MAX_WAITING_EVENTS, MAX_WAITING_TRIGGERS, TriggerQueue
 from hankwatch.sentinels.strategies import Batch, Cause
 
@@ -81,3 +84,7 @@ def test_cleared_triggers_are_handed_over_and_not_counted_as_dropped() -> None:
     assert len(queue) == 0
     assert queue.statistics.waiting_bytes == 0
     assert queue.statistics.dropped_triggers == 0
+
+
+def test_the_causes_of_batches_are_those_that_events_may_name() -> None:
+    assert set(get_args(TriggerCause)) == {cause.value for cause in Cause}

@@ -1,5 +1,6 @@
 """Reports as a projection of the journal: what is written, and how damage is made good."""
 
+import errno
 import json
 import os
 from collections.abc import Collection, Iterable
@@ -10,6 +11,7 @@ import pytest
 
 from hankwatch.core.errors import PathRefused
 from hankwatch.events.envelope import Event, EventData, format_stamp
+from hankwatch.sentinels import reports
 from hankwatch.sentinels.report_files import ReportPlaces
 from hankwatch.sentinels.reports import ReportFile, ReportFold, ReportWriter, rebuild, unescape_join
 
@@ -94,7 +96,7 @@ def test_the_last_value_is_replaced_by_each_output(tmp_path: Path) -> None:
     desk = Desk(tmp_path, last=True)
     desk.output("one")
     desk.output("two")
-    assert (desk.path.parent / "last.txt").read_text() == "two\n"
+    assert (desk.path.parent / "last.txt").read_text() == "two"
 
 
 def test_what_was_in_the_file_before_stays(tmp_path: Path) -> None:
@@ -172,6 +174,23 @@ def test_an_entry_that_could_not_be_written_comes_with_the_next(tmp_path: Path) 
     assert elsewhere.read_text() == "\n---\none\n"
 
 
+def test_an_entry_that_the_disk_took_only_in_part_is_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = Desk(tmp_path)
+    desk.output("one")
+
+    def full(fd: int, data: bytes) -> None:
+        os.write(fd, data[:3])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(reports, "write_all", full)
+        with pytest.raises(OSError, match="No space"):
+            desk.output("two")
+    assert desk.path.read_text() == "\n---\none\n\n--"
+    desk.output("three")
+    assert desk.path.read_text() == "\n---\none\n\n---\ntwo\n\n---\nthree\n"
+
+
 def test_catching_up_at_the_end_writes_what_failed_before(tmp_path: Path) -> None:
     desk = Desk(tmp_path, last=True)
     desk.path.parent.mkdir(parents=True, exist_ok=True)
@@ -181,7 +200,7 @@ def test_catching_up_at_the_end_writes_what_failed_before(tmp_path: Path) -> Non
     desk.path.rmdir()
     desk.writer.catch_up()
     assert desk.path.read_text() == "\n---\none\n"
-    assert (desk.path.parent / "last.txt").read_text() == "one\n"
+    assert (desk.path.parent / "last.txt").read_text() == "one"
 
 
 def test_catching_up_leaves_a_whole_report_alone(tmp_path: Path) -> None:
@@ -201,7 +220,7 @@ def test_rebuilding_gives_the_same_files(tmp_path: Path) -> None:
     (desk.path.parent / "last.txt").unlink()
     assert [(done.entries, done.error) for done in rebuild(desk.journal, tmp_path)] == [(2, None), (1, None)]
     assert desk.path.read_text() == wanted
-    assert (desk.path.parent / "last.txt").read_text() == "two\n"
+    assert (desk.path.parent / "last.txt").read_text() == "two"
 
 
 def test_rebuilding_twice_changes_nothing_also_after_the_file_was_deleted_during_the_run(tmp_path: Path) -> None:

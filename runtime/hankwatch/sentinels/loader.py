@@ -3,7 +3,7 @@
 import logging
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from hankwatch.config.diagnostics import Diagnostic, Diagnostics
 from hankwatch.config.refs import check_ref, read_ref, resolve_ref
@@ -73,7 +73,7 @@ class LoadedSentinel:
     scope: CodonScope
 
     @property
-    def identity(self) -> dict[str, str]:
+    def identity(self) -> dict[str, Any]:
         """What every event about it begins with."""
         return {
             "sentinel_id": self.config.id,

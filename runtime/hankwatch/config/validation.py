@@ -10,6 +10,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, ErrorDetails
 
 from hankwatch.config.diagnostics import Diagnostic, Diagnostics, Severity
+from hankwatch.config.docstrings import field_docstrings
 from hankwatch.config.places import Path, nulls_in, place_of, value_at
 from hankwatch.config.scanner import escape
 from hankwatch.config.shapes import close_to, in_words, keys_of, shapes_at
@@ -38,8 +39,8 @@ class ConfigModel(BaseModel):
         alias_generator=to_camel,
         validate_by_name=True,
         validate_by_alias=True,
+        defer_build=True,  # most models are only ever part of another, which builds them in itself
         allow_inf_nan=False,
-        use_attribute_docstrings=True,
     )
     NULLABLE: ClassVar[frozenset[str]] = frozenset()
     """Fields for which ``null`` is a value of its own."""
@@ -47,10 +48,15 @@ class ConfigModel(BaseModel):
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         shown = handler.resolve_ref_schema(handler(schema))
+        said = field_docstrings(cls)
         for name, field in cls.model_fields.items():
             inner = shown.get("properties", {}).get(field.alias or name)
-            if inner is not None and name not in cls.NULLABLE:
+            if inner is None:
+                continue
+            if name not in cls.NULLABLE:
                 _without_null(inner)
+            if name in said:
+                inner["description"] = said[name]
         return shown
 
 

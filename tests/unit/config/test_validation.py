@@ -147,3 +147,26 @@ def test_a_rule_of_its_own_reports_with_the_line() -> None:
     diagnostics = Diagnostics()
     add_fault(diagnostics, Document.parse('{\n"a": 1}', "f"), "/a", "my-rule", "no", hint="do", severity="warning")
     assert diagnostics.items == [Diagnostic("f", "/a", "my-rule", "no", "do", "warning", 2, 6)]
+
+
+class Base(ConfigModel):
+    """Holds a field that others inherit."""
+
+    path: str
+    """Said once,
+    over two lines."""
+    plain: int = 0
+
+
+class Inheriting(Base):
+    """Adds one."""
+
+    own: int | None = None
+    """Its own."""
+
+
+def test_the_string_under_a_field_describes_it_wherever_it_is_declared() -> None:
+    properties = Inheriting.model_json_schema()["properties"]
+    assert properties["path"]["description"] == "Said once,\nover two lines."
+    assert "description" not in properties["plain"]
+    assert properties["own"] == {"description": "Its own.", "title": "Own", "type": "integer"}

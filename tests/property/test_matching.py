@@ -158,8 +158,8 @@ def test_a_sequence_finds_what_the_whole_history_holds(trigger: dict[str, Any], 
 @settings(max_examples=200)
 @given(
     st.text("abc", min_size=2, max_size=4),
-    st.integers(1, 12),
-    st.lists(st.tuples(st.integers(0, 3), LETTERS), max_size=14),
+    st.integers(3, 20),
+    st.lists(st.tuples(st.integers(0, 3), LETTERS), min_size=6, max_size=14),
 )
 def test_no_match_inside_the_limit_is_missed(pattern: str, within_ms: int, stream: list[tuple[int, str]]) -> None:
     steps = [

@@ -179,6 +179,13 @@ def test_a_match_inside_the_limit_is_not_hidden_by_an_earlier_beginning() -> Non
     assert match.events[0] is starts[2]
 
 
+def test_with_one_beginning_each_step_is_the_earliest_event_also_inside_a_limit() -> None:
+    index = index_of(s=sequence("a", "b", "c", consecutive=False, withinMilliseconds=10))
+    events = [info("a", 1), info("b", 2), info("b", 3), info("c", 4)]
+    (match,) = [m for e in events for m in index.route(e)]
+    assert match.events == (events[0], events[1], events[3])
+
+
 @pytest.mark.parametrize("consecutive", [True, False])
 def test_the_limit_itself_is_inside(consecutive: bool) -> None:
     index = index_of(s=sequence("a", "b", consecutive=consecutive, withinMilliseconds=10))

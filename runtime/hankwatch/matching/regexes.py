@@ -4,7 +4,6 @@ from collections.abc import Callable
 from functools import lru_cache
 
 import re2
-import regex
 
 from hankwatch.matching.jsregex import RegexInvalid, code_units, translate
 
@@ -62,6 +61,8 @@ def _compile(pattern: str) -> _Search:
 def _compile_backtracking(translated: str, atoms: int) -> _Search:
     if atoms > _MAX_ATOMS:
         raise RegexInvalid(f"repeats come to {atoms:,} characters; at most {_MAX_ATOMS:,} can be run")
+    import regex  # few patterns need it, and every command that reads a config would pay for it
+
     try:
         backtracking = regex.compile(translated, regex.VERSION0 | regex.ASCII)
     except (regex.error, RecursionError, OverflowError) as error:

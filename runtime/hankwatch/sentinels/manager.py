@@ -12,13 +12,15 @@ import anyio
 import anyio.abc
 
 from hankwatch.core.clock import Clock
+from hankwatch.core.contain import contain
 from hankwatch.events.catalogue import routing
 from hankwatch.events.envelope import Event, Routing
-from hankwatch.events.observers import SentinelError
+from hankwatch.events.observers import SentinelError, SentinelUnloaded
 from hankwatch.events.run import Info
 from hankwatch.llm.client import ModelClient
 from hankwatch.matching.triggers import TriggerIndex
 from hankwatch.sandbox.sandbox import Sandbox
+from hankwatch.sentinels.crash import LIFECYCLE_TYPES, LeftLoaded, left_loaded
 from hankwatch.sentinels.fire import REPORT_CHANGED, Firing
 from hankwatch.sentinels.loader import LoadedSentinel, LoadFailure, SentinelSource, load
 from hankwatch.sentinels.prompts import CodonScope
@@ -157,50 +159,80 @@ class SentinelManager:
             attached.unload()
             self._book.release(scope.codon_id)
 
+    def close_left_loaded(self) -> None:
+        """Close what a crash left loaded, before a resumed run attaches anything.
+
+        For each such sentinel the report is completed from the journal, what was being carried out is named by
+        a ``sentinel.error`` ``abandoned``, and ``sentinel.unloaded`` says ``shutdown``.
+        """
+        for left in left_loaded(self._read(0, LIFECYCLE_TYPES)):
+            with contain(partial(self._cannot_catch_up, left)):
+                if left.log_file is not None:
+                    self._book.catch_up(left.log_file, left.last_value_file)
+            config, run = left.source_path or "SENTINEL", self._places.execution_dir.name
+            numbers = list(left.unfinished)
+            self._stream.emit(
+                SentinelError(
+                    **left.identity,
+                    error_type="abandoned",
+                    message=(
+                        f"the run ended with {len(numbers)} trigger(s) begun and perhaps more waiting; "
+                        f"`hankwatch try {config} {run} --codon {left.codon_id}` shows them"
+                    ),
+                    retriable=True,
+                    consecutive_failure_count=0,
+                    reason="crash",
+                    count=len(numbers),
+                    trigger_numbers=numbers,
+                    event_ids=[event_id for ids in left.unfinished.values() for event_id in ids],
+                ),
+                SentinelUnloaded(
+                    **left.identity,
+                    reason="shutdown",
+                    final_cost=left.account.cost_usd,
+                    llm_call_count=left.account.calls,
+                ),
+            )
+
     async def settle(self) -> None:
         """Wait until no sentinel has a trigger waiting or running."""
         while any(attached.busy for attached in self._attached):
             await self._changed.wait()
 
     async def _load(self, attached: Attached, scope: CodonScope, sources: Sequence[SentinelSource]) -> None:
-        results: list[LoadedSentinel | LoadFailure] = []
-        for source in sources:
-            if any(isinstance(other, LoadedSentinel) and other.config.id == source.id for other in results):
-                reason = "another sentinel of this codon has the same id"
-                results.append(LoadFailure(source.id, reason, source.settings.fail_codon_if_not_loaded))
-                continue
-            results.append(
-                await load(
-                    source,
-                    scope,
-                    model=self._model,
-                    sandbox=self._sandbox,
-                    book=self._book,
-                    at_ms=self._stream.now_ms(),
-                )
-            )
+        results = [await self._prepare(source, scope, sources[:place]) for place, source in enumerate(sources)]
         self._last_event_ms = self._last_event_ms or self._stream.now_ms()
         sentinels: list[Sentinel] = []
         for result in results:
             if isinstance(result, LoadFailure):
                 self._announce_failure(result, scope)
-                continue
-            firing = Firing(result, stream=self._stream, model=self._model, sandbox=self._sandbox)
-            sentinel = Sentinel(
-                result,
-                firing,
-                stream=self._stream,
-                clock=self._clock,
-                spawn=self._spawn,
-                last_event_ms=lambda: self._last_event_ms,
-                on_unloaded=self._on_unloaded,
-            )
-            sentinels.append(sentinel)
-            sentinel.announce()
-        # All begin to watch in one step: none sees an event that another one of the codon missed.
+            else:
+                sentinels.append(self._sentinel(result))
+                sentinels[-1].announce()
         attached.adopt(sentinels, (result for result in results if isinstance(result, LoadFailure)))
+        # All begin to watch in one step: none sees an event that another one of the codon missed.
         for sentinel in sentinels:
             self._index.add(sentinel, sentinel.trigger)
+
+    async def _prepare(
+        self, source: SentinelSource, scope: CodonScope, before: Sequence[SentinelSource]
+    ) -> LoadedSentinel | LoadFailure:
+        if any(other.id == source.id for other in before):
+            required = source.settings.fail_codon_if_not_loaded
+            return LoadFailure(source.id, "another sentinel of this codon has the same id", required)
+        at_ms = self._stream.now_ms()
+        return await load(source, scope, model=self._model, sandbox=self._sandbox, book=self._book, at_ms=at_ms)
+
+    def _sentinel(self, loaded: LoadedSentinel) -> Sentinel:
+        return Sentinel(
+            loaded,
+            Firing(loaded, stream=self._stream, model=self._model, sandbox=self._sandbox),
+            stream=self._stream,
+            clock=self._clock,
+            spawn=self._spawn,
+            last_event_ms=lambda: self._last_event_ms,
+            on_unloaded=self._on_unloaded,
+        )
 
     def _announce_failure(self, failure: LoadFailure, scope: CodonScope) -> None:
         _LOG.warning("sentinel %s is not loaded: %s", failure.sentinel_id, failure.reason)
@@ -212,6 +244,17 @@ class SentinelManager:
                 error_type="load-failed",
                 message=failure.reason,
                 retriable=False,
+                consecutive_failure_count=0,
+            )
+        )
+
+    def _cannot_catch_up(self, left: LeftLoaded, error: Exception) -> None:
+        self._stream.emit(
+            SentinelError(
+                **left.identity,
+                error_type="file-write-failed",
+                message=str(error),
+                retriable=True,
                 consecutive_failure_count=0,
             )
         )

@@ -4,9 +4,9 @@ import os
 
 from hankwatch.core.errors import PathRefused
 from hankwatch.events.envelope import Event, EventData
-from hankwatch.sentinels.config import SentinelConfig, SentinelSettings
+from hankwatch.sentinels.config import Output, OutputPaths, SentinelConfig, SentinelSettings
 from hankwatch.sentinels.prompts import CodonScope
-from hankwatch.sentinels.report_files import ReportPath, ReportPlaces, default_name, opened, recorded_path
+from hankwatch.sentinels.report_files import ReportPath, ReportPlaces, default_name, opened, recorded_path, replace
 from hankwatch.sentinels.reports import (
     DEFAULT_JOIN,
     REPORT_TYPES,
@@ -27,6 +27,8 @@ class ReportBook:
         self._places = places
         self._read = read
         self._files: dict[str, ReportFile] = {}
+        self._values: dict[str, bytes] = {}
+        """Last values that earlier runs emitted, by file."""
         self._resumable: dict[tuple[str, str], EventData] = {}
         """Reports of loads that a crash or a shutdown ended: their codon goes on in the same file."""
         self._owners: dict[str, tuple[str, str]] = {}
@@ -38,10 +40,10 @@ class ReportBook:
 
         Raises ``PathRefused`` (a rule broken, or a file that another loaded sentinel writes) or ``OSError``.
         """
-        wanted, output = settings.output_paths, config.output
-        report_format = (output.format if output else None) or "text"
-        log_name = (wanted.log_file if wanted else None) or (output.file if output else None)
-        last_name = (wanted.last_value_file if wanted else None) or (output.last_value_file if output else None)
+        wanted, output = settings.output_paths or OutputPaths(), config.output or Output()
+        report_format = output.format or "text"
+        log_name = wanted.log_file or output.file
+        last_name = wanted.last_value_file or output.last_value_file
         before = self._resumable.get((config.id, scope.codon_id))
         if log_name is None and before is not None:
             log_name = before["logFile"].rpartition("/")[2]
@@ -56,6 +58,13 @@ class ReportBook:
                 pass  # refused here rather than at the first output
         join_string = DEFAULT_JOIN if config.join_string is None else unescape_join(config.join_string)
         return ReportWriter(file, last, report_format, join_string)
+
+    def catch_up(self, log_file: str, last_value_file: str | None) -> None:
+        """Complete files of an earlier run, as the journal has them. Raises ``OSError`` or ``PathRefused``."""
+        if log_file in self._files:
+            self._files[log_file].catch_up()
+        if last_value_file is not None and last_value_file in self._values:
+            replace(recorded_path(self._places.execution_dir, last_value_file), self._values[last_value_file])
 
     def release(self, codon_id: str) -> None:
         """The codon's sentinels are unloaded; their files are free for others."""
@@ -82,6 +91,8 @@ class ReportBook:
             entry = fold.feed(event)
             if entry is not None and entry.log_file in self._files:
                 self._files[entry.log_file].projected += len(entry.data)
+                if entry.last_value_file is not None:
+                    self._values[entry.last_value_file] = entry.value
             elif event.type == "sentinel.loaded" and "report" in event.data:
                 self._recall_load(event)
             elif event.type == "sentinel.unloaded" and event.data["reason"] != "shutdown":

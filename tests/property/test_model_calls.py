@@ -11,9 +11,9 @@ from typing import Any
 import anyio
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.quick_clock import QuickClock
 from tests.support.remotes import ScriptedRemote
 
+from hankwatch.core.clock import VirtualClock
 from hankwatch.core.errors import ModelCallFailed
 from hankwatch.core.redaction import Redactor
 from hankwatch.llm import CallLog, Message, ModelReply, ModelRequest, ModelRouter
@@ -64,7 +64,7 @@ plans = st.lists(
 async def test_slots_are_bounded_fair_and_given_back_and_every_call_is_logged_once(
     plans: list[Plan], slots: int
 ) -> None:
-    clock = QuickClock()
+    clock = VirtualClock()
     on_wire: dict[int, tuple[float, float]] = {}
 
     def answer(request: ModelRequest) -> Answer:

@@ -5,6 +5,7 @@ Two clocks are injected (design "How it runs" 4). *Real time* (``Clock``) paces 
 and never goes back. Stream instants are whole epoch milliseconds (UTC), the precision of a stamp.
 """
 
+import asyncio
 import heapq
 import time
 from collections.abc import Callable
@@ -77,15 +78,32 @@ class VirtualClock:
         await woken.wait()
 
     async def advance(self, seconds: float) -> None:
-        """Move by ``seconds`` (>= 0), waking whoever is due on the way."""
+        """Move by ``seconds`` (>= 0), waking whoever is due on the way.
+
+        Threads and child processes live in real time and are not waited for.
+        """
         until = self._seconds + seconds
-        await anyio.wait_all_tasks_blocked()
+        await _settle()
         while self._sleepers and self._sleepers[0][0] <= until:
             due, _, woken = heapq.heappop(self._sleepers)
             self._seconds = max(self._seconds, due)
             woken.set()
-            await anyio.wait_all_tasks_blocked()
+            await _settle()
         self._seconds = until
+
+
+async def _settle() -> None:
+    """Return when every other task of this loop waits for something.
+
+    ``anyio.wait_all_tasks_blocked`` looks only every 0.1 s of real time. A callback that is about to wake a
+    task belongs to no task, so quiet has to last for a few rounds.
+    """
+    this = asyncio.current_task()
+    quiet = 0
+    while quiet < 4:
+        await asyncio.sleep(0)
+        waiters = [getattr(task, "_fut_waiter", None) for task in asyncio.all_tasks() if task is not this]
+        quiet = quiet + 1 if all(waiter is not None and not waiter.done() for waiter in waiters) else 0
 
 
 class StreamTime:

@@ -132,7 +132,8 @@ def _import() -> ModuleType:
     # What the first call loads would stop the event loop for 0.2 s; this one loads it here and sends nothing.
     ping = [{"role": "user", "content": "ping"}]
     litellm.completion(model="openai/none", messages=ping, mock_response="pong", api_key="none")
-    return litellm
+    module: ModuleType = litellm
+    return module
 
 
 def _reply(model: str, endpoint: Endpoint, response: Any) -> ModelReply:

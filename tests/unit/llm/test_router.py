@@ -6,7 +6,6 @@ from typing import Any
 
 import anyio
 import pytest
-from tests.support.quick_clock import QuickClock
 from tests.support.remotes import ScriptedRemote
 
 from hankwatch.core.clock import VirtualClock
@@ -21,7 +20,7 @@ class Bench:
     """A router over a scripted remote in virtual time, with its log in a folder."""
 
     def __init__(self, folder: Path, answers: Any = "ok", *, max_concurrent_calls: int = 8, **secrets: str) -> None:
-        self.clock = QuickClock()
+        self.clock = VirtualClock()
         self.remote = ScriptedRemote(answers, clock=self.clock)
         self.log_file = folder / "sentinels" / "calls.jsonl"
         self.log_failures: list[OSError] = []

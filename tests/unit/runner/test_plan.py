@@ -4,8 +4,9 @@ from typing import get_args
 
 import pytest
 
+from hankwatch.events.shapes import CodonStatus
 from hankwatch.runner.plan import Finish, StartCodon, next_step
-from hankwatch.runner.state import CodonRecord, CodonStatus, RunRecord
+from hankwatch.runner.state import CodonRecord, RunRecord
 
 CODONS = ("a", "b")
 

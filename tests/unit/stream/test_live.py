@@ -1,5 +1,6 @@
 """The live side of a stream: timers without events, and regular syncs."""
 
+import asyncio
 import errno
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -57,13 +58,20 @@ async def test_a_timer_that_schedules_the_next_keeps_running(live: Bench) -> Non
 
 async def test_a_dirty_journal_is_synced_each_interval(live: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     syncs: list[int] = []
-    monkeypatch.setattr("os.fdatasync", syncs.append)
+    loop, synced = asyncio.get_running_loop(), asyncio.Event()
+
+    def sync(fd: int) -> None:
+        syncs.append(fd)
+        loop.call_soon_threadsafe(synced.set)
+
+    monkeypatch.setattr("os.fdatasync", sync)
     await live.clock.advance(2)
     assert len(syncs) == 0
     live.stream.emit(info("a"), info("b"))
     await live.clock.advance(0.5)
     assert len(syncs) == 0
     await live.clock.advance(2)
+    await synced.wait()
     assert len(syncs) == 1
 
 

@@ -80,10 +80,22 @@ class Journal:
         Raises:
             JournalWriteError: the write or (interval 0) the sync failed.
         """
-        if len(events) == 1:
-            self._append_one(events[0], encode_line(events[0]))
-        else:
+        if len(events) != 1:
             self.append_lines(events, [encode_line(event) for event in events])
+            return
+        # Most appends are of one event: without a list, a loop and a further call it costs half.
+        event = events[0]
+        line = encode_line(event)
+        try:
+            written = os.write(self._fd, line)
+        except OSError as error:
+            self._fail(error)
+        event.size_bytes = size = len(line)
+        if written != size:
+            self._write_rest(line, written)
+        event.cursor = self.size_bytes = self.size_bytes + size
+        if self._sync_each:
+            self.sync()
 
     def append_lines(self, events: Sequence[Event], lines: Sequence[bytes]) -> None:
         """``append`` for a caller that has the events' encoded lines already."""
@@ -99,19 +111,6 @@ class Journal:
             event.size_bytes = size = len(line)
             event.cursor = cursor = cursor + size
         self.size_bytes = cursor
-        if self._sync_each:
-            self.sync()
-
-    def _append_one(self, event: Event, line: bytes) -> None:
-        """The same for one event, as most appends are: without a list and a loop it costs half."""
-        try:
-            written = os.write(self._fd, line)
-        except OSError as error:
-            self._fail(error)
-        event.size_bytes = size = len(line)
-        if written != size:
-            self._write_rest(line, written)
-        event.cursor = self.size_bytes = self.size_bytes + size
         if self._sync_each:
             self.sync()
 

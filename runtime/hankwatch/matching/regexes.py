@@ -50,8 +50,10 @@ def _compile(pattern: str) -> _Search:
     translated, atoms = translate(pattern)
     options = re2.Options()
     options.log_errors = False
+    # Searching starts at any byte, and \B holds between the bytes of one character: start at whole ones.
+    whole_characters = f"^(?s:.*?)(?:{translated})" if r"\B" in translated else translated
     try:
-        linear = re2.compile(translated, options)
+        linear = re2.compile(whole_characters, options)
     except re2.error:
         return _compile_backtracking(translated, atoms)
     # Bytes: the engine converts a str and maps offsets back, which nobody asks for here.

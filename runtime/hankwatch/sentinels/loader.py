@@ -3,7 +3,7 @@
 import logging
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from hankwatch.config.diagnostics import Diagnostic, Diagnostics
 from hankwatch.config.refs import check_ref, read_ref, resolve_ref
@@ -12,8 +12,6 @@ from hankwatch.config.source import Document
 from hankwatch.config.validation import add_fault
 from hankwatch.core.contain import contain
 from hankwatch.core.errors import PathRefused, TemplateFault
-from hankwatch.llm.client import ModelClient, Unavailable
-from hankwatch.sandbox.sandbox import Sandbox
 from hankwatch.sentinels.config import (
     Output,
     OutputPaths,
@@ -26,6 +24,11 @@ from hankwatch.sentinels.prompts import CodonScope, Prompts, check_prompts, prom
 from hankwatch.sentinels.report_book import ReportBook
 from hankwatch.sentinels.report_files import ReportPlaces
 from hankwatch.sentinels.reports import ReportWriter
+
+if TYPE_CHECKING:
+    # Only a run needs these, and they cost `validate` a sixth of its time.
+    from hankwatch.llm.client import ModelClient
+    from hankwatch.sandbox.sandbox import Sandbox
 
 _LOG = logging.getLogger(__name__)
 _STOCK = "stock:"
@@ -146,7 +149,7 @@ def _source(
 
 def not_yet(config: SentinelConfig, prompts: Prompts) -> str | None:
     """The feature of the contract that this version cannot run, or None."""
-    engines = {template.engine for template in (prompts.system, prompts.user) if template is not None}
+    engines = {template.engine for template in prompts.templates}
     for feature, used in (
         ("conversational sentinels are", config.conversational is not None),
         ("structured output is", config.structured_output is not None),
@@ -161,12 +164,14 @@ async def load(
     source: SentinelSource,
     scope: CodonScope,
     *,
-    model: ModelClient,
-    sandbox: Sandbox,
+    model: "ModelClient",
+    sandbox: "Sandbox",
     book: ReportBook,
     at_ms: int,
 ) -> LoadedSentinel | LoadFailure:
     """Try everything a run of this sentinel needs; its report file is made. Nothing but cancellation gets out."""
+    from hankwatch.llm.client import Unavailable
+
     reasons: list[str] = []
     with contain(lambda error: reasons.append(_reason(error))):
         if source.config is None:

@@ -3,14 +3,17 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from hankwatch.config.refs import read_ref
 from hankwatch.events.envelope import format_stamp
-from hankwatch.llm.client import Message
-from hankwatch.sandbox.sandbox import Sandbox
 from hankwatch.sentinels.config import SentinelConfig
 from hankwatch.sentinels.queue import Trigger
+
+if TYPE_CHECKING:
+    # Only a run and `try` need these, and they cost `validate` a sixth of its time.
+    from hankwatch.llm.client import Message
+    from hankwatch.sandbox.sandbox import Sandbox
 
 Engine = Literal["jinja", "eta"]
 
@@ -43,6 +46,11 @@ class Prompts:
 
     system: Template | None
     user: Template
+
+    @property
+    def templates(self) -> tuple[Template, ...]:
+        """All there are."""
+        return (self.user,) if self.system is None else (self.system, self.user)
 
 
 def prompt_refs(config: SentinelConfig) -> Iterator[tuple[str, str]]:
@@ -77,11 +85,10 @@ def _engine(config: SentinelConfig, source: str) -> Engine:
     return config.template_engine or ("eta" if "<%" in source else "jinja")
 
 
-async def check_prompts(prompts: Prompts, sandbox: Sandbox) -> None:
+async def check_prompts(prompts: Prompts, sandbox: "Sandbox") -> None:
     """Parse both; raises ``TemplateFault`` for one that does not."""
-    for template in (prompts.system, prompts.user):
-        if template is not None:
-            await sandbox.check(template.engine, template.source)
+    for template in prompts.templates:
+        await sandbox.check(template.engine, template.source)
 
 
 def trigger_context(trigger: Trigger, strategy: str, scope: CodonScope, config: SentinelConfig) -> dict[str, Any]:
@@ -101,8 +108,10 @@ def trigger_context(trigger: Trigger, strategy: str, scope: CodonScope, config: 
     }
 
 
-async def render_prompts(prompts: Prompts, sandbox: Sandbox, it: dict[str, Any]) -> tuple[Message, ...]:
-    """The request's messages; raises ``RenderFault`` or ``TemplateFault``."""
+async def render_prompts(prompts: Prompts, sandbox: "Sandbox", it: dict[str, Any]) -> "tuple[Message, ...]":
+    """The request's messages; raises ``RenderFault``."""
+    from hankwatch.llm.client import Message
+
     messages = []
     if prompts.system is not None:
         messages.append(Message("system", await sandbox.render(prompts.system.engine, prompts.system.source, it)))

@@ -74,7 +74,7 @@ def _tag_disagrees(shape: Schema, value: Any) -> bool:
     if not isinstance(value, dict):
         return False
     return any(
-        "const" in inner and key in value and value[key] != inner["const"]
+        key in value and value[key] not in inner.get("enum", [inner.get("const", value[key])])
         for key, inner in shape.get("properties", {}).items()
     )
 

@@ -4,6 +4,7 @@ Reads envelopes as they stand in a journal, foreign ones included: a payload tha
 another type in it, is summed up by what it does have.
 """
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -21,9 +22,9 @@ _TOKEN_KINDS: Final = {
 
 
 def digest(events: Sequence[Mapping[str, Any]]) -> str:
-    """What happened in ``events`` as Markdown: counts by type, tools, errors, files, cost and tokens.
+    """What happened in ``events`` as Markdown: counts by type, actions, tools, errors, files, cost and tokens.
 
-    Deterministic: lists are in order of count, then of first appearance; of each error the first line.
+    Deterministic: lists are in order of count, then of first appearance; of each error the first line and, of a tool's, the last.
     """
     if not events:
         return "# No events\n"
@@ -31,6 +32,7 @@ def digest(events: Sequence[Mapping[str, Any]]) -> str:
     sections = [
         f"# {len(events)} event{plural}, {events[0]['timestamp']} to {events[-1]['timestamp']}\n",
         _section("Types", _types(events)),
+        _section("Actions", _actions(events)),
         _section("Tools", _tools(events)),
         _section("Errors", _errors(events)),
         _section("Files", _files(events)),
@@ -49,6 +51,21 @@ def _section(title: str, lines: list[str]) -> str:
 def _types(events: Iterable[Mapping[str, Any]]) -> list[str]:
     counts = Counter(event["type"] for event in events)
     return [f"- {_inline(kind)}: {count}" for kind, count in counts.most_common()]
+
+
+def _actions(events: Iterable[Mapping[str, Any]]) -> list[str]:
+    """What the agent said and called, in order."""
+    lines = []
+    for event in events:
+        data = event["data"]
+        if event["type"] != "assistant.action":
+            continue
+        if data.get("action") == "tool_use":
+            call = json.dumps(data.get("toolInput") or {}, ensure_ascii=False)
+            lines.append(f"- {_inline(data.get('toolName') or '(unnamed)')} {_inline(call)}")
+        else:
+            lines.append(f"- {_inline(data.get('action'))}: {_inline(data.get('content'))}")
+    return lines
 
 
 def _tools(events: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -72,7 +89,7 @@ def _error(kind: str, data: Mapping[str, Any]) -> str | None:
         case "error":
             return f"error: {_inline(data.get('message'))}"
         case "tool.result" if data.get("isError"):
-            return f"{_inline(data.get('toolName') or 'tool')}: {_inline(data.get('result'))}"
+            return f"{_inline(data.get('toolName') or 'tool')}: {_ends(data.get('result'))}"
         case "codon.completed" if data.get("success") is False:
             why = data.get("failureReason")
             reason = why.get("message") or why.get("type") if isinstance(why, Mapping) else why
@@ -125,6 +142,13 @@ def _token_counts(counts: Counter[str]) -> str:
 
 def _number(value: object) -> float | None:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _ends(value: object) -> str:
+    """First and last line of an error: programs put what it is at either end."""
+    lines = strip_controls(str(value or "")).strip().splitlines() or ["(none)"]
+    first, last = _inline(lines[0]), _inline(lines[-1])
+    return first if len(lines) == 1 else f"{first} … {last}"
 
 
 def _inline(value: object) -> str:

@@ -16,7 +16,7 @@ def _event(kind: str, second: int = 0, **data: Any) -> Mapping[str, Any]:
 
 def test_the_digest_states_counts_tools_errors_files_and_usage() -> None:
     events = [
-        _event("assistant.action", 1, action="tool_use", toolName="Bash"),
+        _event("assistant.action", 1, action="tool_use", content="", toolName="Bash", toolInput={"command": "ls"}),
         _event("tool.result", 2, toolName="Bash", isError=True, result="Traceback: no app\n  File x"),
         _event("tool.result", 3, toolName="Bash", isError=True, result="Traceback: no app\n  File y"),
         _event("tool.result", 4, toolName="Edit", isError=False, result="done"),
@@ -33,14 +33,24 @@ def test_the_digest_states_counts_tools_errors_files_and_usage() -> None:
         "## Types\n\n"
         "- tool.result: 3\n- file.updated: 3\n- token.usage: 2\n- assistant.action: 1\n- error: 1\n"
         "\n"
+        '## Actions\n\n- Bash {"command": "ls"}\n'
+        "\n"
         "## Tools\n\n- Bash: 0 ok, 2 failed\n- Edit: 1 ok, 0 failed\n"
         "\n"
-        "## Errors\n\n- Bash: Traceback: no app (2 times)\n- error: disk is full\n"
+        "## Errors\n\n- Bash: Traceback: no app … File x\n- Bash: Traceback: no app … File y\n- error: disk is full\n"
         "\n"
         "## Files\n\n- src/app.py: created, modified 2 times\n"
         "\n"
         "## Usage\n\n- fix: 0.7500 USD; tokens 30 in, 10 out, 7 cache read\n"
     )
+
+
+def test_the_digest_tells_what_the_agent_said_and_thought() -> None:
+    events = [
+        _event("assistant.action", action="thinking", content="Look first.\nThen act."),
+        _event("assistant.action", action="message", content="Done."),
+    ]
+    assert "## Actions\n\n- thinking: Look first.\n- message: Done.\n" in digest(events)
 
 
 def test_reported_totals_replace_the_increments() -> None:

@@ -75,6 +75,7 @@ def check_everything_accounted_for(d: Desk, sentinel_id: str) -> None:
     errors = d.said("error", sentinel_id=sentinel_id)
     abandoned = [data for data in errors if data["errorType"] == "abandoned"]
     (unloaded,) = d.said("unloaded", sentinel_id=sentinel_id)
+    assert unloaded["reason"] in {"codon-complete", "consecutive-failures"}
     begun = {data["triggerNumber"] for data in triggered}
     used = [event_id for data in triggered for event_id in data["eventIds"]]
     left = [event_id for data in abandoned for event_id in data["eventIds"] if event_id not in set(used)]

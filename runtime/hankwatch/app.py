@@ -153,8 +153,9 @@ async def open_run(
         stack.callback(stream.close)
         state = fold(JournalReader(layout.journal).read(types={"state.transition"}), RunState())
         sandbox = await stack.enter_async_context(Sandbox(clock=clock))
+        router = None
         if model_client is None:
-            router = ModelRouter(
+            model_client = router = ModelRouter(
                 environ,
                 redactor=redactor,
                 clock=clock,
@@ -162,10 +163,13 @@ async def open_run(
                 max_concurrent_calls=settings.sentinel.max_concurrent_calls,
             )
             stack.push_async_callback(router.aclose)
-            model_client = router
         tasks = await stack.enter_async_context(anyio.create_task_group())
         stack.callback(tasks.cancel_scope.cancel)
         tasks.start_soon(stream.run, clock)
+        if router is not None:
+            # A provider's library takes seconds to import; that must not fall on a sentinel's first call.
+            models = {source.config.model for job in jobs for source in job.sentinels if source.config}
+            tasks.start_soon(router.warm_up, models)
         manager = await stack.enter_async_context(
             SentinelManager(
                 stream,

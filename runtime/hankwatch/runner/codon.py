@@ -76,7 +76,8 @@ class CodonRun:
                 await self._aftermath(attached)
                 if self.control.stopping:
                     attached.unload_reason = "shutdown"
-                self.summaries = attached.summaries()
+            # Asked after the unloading: what was given up there is counted too.
+            self.summaries = attached.summaries()
         finally:
             self.control.leave()
 
@@ -259,7 +260,7 @@ class CodonRun:
                 return
         assert self.control.stop_by_s is not None
         left_s = self.control.stop_by_s - self.clock.monotonic() - STOP_RESERVE_S
-        await attached.drain(max(0.0, min(left_s, self.drain_s)))
+        await attached.drain(max(0.0, min(left_s, self.drain_s)), fresh_budget=True)
 
     def _note_sentinels(self, attached: Attached) -> None:
         if states := attached.states():

@@ -1,3 +1,38 @@
-"""hankwatch: an event-stream sentinel runtime for supervised coding agents."""
+"""hankwatch: an event-stream sentinel runtime for supervised coding agents.
+
+The public names below are imported when they are first used, so that ``import hankwatch`` costs nothing;
+``hankwatch.testing`` is public too. Everything else is private.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hankwatch.app import run_hank
+    from hankwatch.events import Event
+    from hankwatch.runner.run import RunResult
+    from hankwatch.sentinels.manager import SentinelManager
+    from hankwatch.stream import EventStream, Journal
 
 __version__ = "0.1.0"
+
+__all__ = ["Event", "EventStream", "Journal", "RunResult", "SentinelManager", "run_hank"]
+
+_HOMES = {
+    "Event": "hankwatch.events",
+    "EventStream": "hankwatch.stream",
+    "Journal": "hankwatch.stream",
+    "RunResult": "hankwatch.runner.run",
+    "SentinelManager": "hankwatch.sentinels.manager",
+    "run_hank": "hankwatch.app",
+}
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(_HOMES[name]), name)
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

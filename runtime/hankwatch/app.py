@@ -4,7 +4,7 @@ import logging
 import os
 import random
 import string
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,26 +13,30 @@ import anyio
 
 from hankwatch.config.environment import is_present
 from hankwatch.core.clock import Clock, StreamTime, SystemClock, Timers
-from hankwatch.core.errors import ConfigError, InfrastructureError, NotYetSupported, UsageError
+from hankwatch.core.errors import ConfigError, InfrastructureError, JournalLocked, NotYetSupported, UsageError
 from hankwatch.core.redaction import Redactor
+from hankwatch.core.tasks import task_group
 from hankwatch.events.envelope import IdSource
 from hankwatch.hank.load import LoadedHank, load_hank
 from hankwatch.hank.support import unsupported
+from hankwatch.hank.templates import template_faults
 from hankwatch.llm.calls import CallLog
 from hankwatch.llm.client import ModelClient
 from hankwatch.llm.router import ModelRouter
 from hankwatch.runner.codon import CodonRun
 from hankwatch.runner.control import Control
-from hankwatch.runner.execution import Execution, new_execution_dir, prepare
+from hankwatch.runner.execution import Execution, new_execution_dir, prepare, require_data
 from hankwatch.runner.jobs import CodonJob, codon_jobs
 from hankwatch.runner.layout import Layout
 from hankwatch.runner.ledger import Ledger
 from hankwatch.runner.run import Run, RunResult
-from hankwatch.runner.state import RunState, fold
+from hankwatch.runner.runlog import run_log
+from hankwatch.runner.state import fold
 from hankwatch.sandbox.sandbox import Sandbox
 from hankwatch.sentinels.manager import SentinelManager
 from hankwatch.settings import Flag, Settings, load_settings
 from hankwatch.stream.journal import Journal
+from hankwatch.stream.lock import holder, lock_path
 from hankwatch.stream.reader import JournalReader
 from hankwatch.stream.stream import EventStream
 
@@ -61,6 +65,8 @@ class RunOptions:
 class LiveRun:
     """A run that is open: started by ``carry_out``, steered by ``control``, watched through ``stream``."""
 
+    run_id: str
+    """Markers of its children begin with it."""
     execution: Execution
     stream: EventStream
     control: Control
@@ -78,15 +84,14 @@ class LiveRun:
         with anyio.CancelScope() as scope:
             self._failure.watch(scope)
             result = await self._run.run()
-        if self._failure.error is not None:
-            raise self._failure.error
-        if scope.cancelled_caught:
-            raise UsageError("the run was cancelled")
-        return result
+            if self._failure.error is None:
+                return result
+        assert self._failure.error is not None  # nothing else cancels this scope
+        raise self._failure.error
 
     def stop(self) -> None:
         """End the run within its stop budget; asking again changes nothing."""
-        self.control.stop(by_s=self.clock.monotonic() + self.settings.run.stop_budget_s)
+        self.control.stop(now_s=self.clock.monotonic(), budget_s=self.settings.run.stop_budget_s)
 
 
 class _Failure:
@@ -102,9 +107,56 @@ class _Failure:
             scope.cancel()
 
     def tell(self, error: InfrastructureError) -> None:
+        _LOG.error("the run ends: %s", error)
         self.error = error
         if self._scope is not None:
             self._scope.cancel()
+
+
+async def run_hank(
+    path: Path | str,
+    *,
+    data: Path | str | None = None,
+    execution: Path | str | None = None,
+    start_new: bool = False,
+    model: str | None = None,
+    config: Path | str | None = None,
+    environ: Mapping[str, str] | None = None,
+    model_client: ModelClient | None = None,
+) -> RunResult:
+    """Run a hank to its end, under its sentinels.
+
+    Cancelling this ends its agents at once and leaves the run without an end, as a crash would. To stop a
+    run in order, or to watch its events, use ``open_run``.
+
+    Args:
+        path: A hank.json, or the folder that holds one.
+        data: What the agent may read; linked into its working directory.
+        execution: The execution directory; None makes a new one under ``run.execution_base_dir``.
+        start_new: Allow a further run in an execution that was used before.
+        model: Model of all codons instead of their own.
+        config: Settings file instead of the one found.
+        environ: Variables for settings, keys and agents; default: this process's.
+        model_client: Answers the sentinels instead of builtin models and providers.
+
+    Returns:
+        How it ended; a failed codon is a result and raises nothing.
+
+    Raises:
+        ConfigError: the hank, its settings or a required sentinel have faults.
+        UsageError: something that cannot be meant, or that this version does not carry out.
+        InfrastructureError: the journal cannot be written, or another process runs in the execution.
+    """
+    options = RunOptions(
+        Path(path),
+        None if data is None else Path(data),
+        None if execution is None else Path(execution),
+        start_new,
+        model,
+        None if config is None else Path(config),
+    )
+    async with open_run(options, environ=environ, model_client=model_client) as live:
+        return await live.carry_out()
 
 
 @asynccontextmanager
@@ -115,7 +167,9 @@ async def open_run(
     clock: Clock | None = None,
     model_client: ModelClient | None = None,
 ) -> AsyncIterator[LiveRun]:
-    """Read and check everything, make the execution directory, take its lock; leaving closes all of it.
+    """Read and check everything, take the execution directory and its lock; leaving closes all of it.
+
+    Nothing is written before all that can be checked was found in order.
 
     Args:
         options: What to run, and where.
@@ -127,21 +181,24 @@ async def open_run(
         ConfigError: the hank, its settings or a required sentinel have faults.
         UsageError: something that cannot be meant, or that this version does not carry out.
         JournalLocked: another process runs in the execution directory.
+        InfrastructureError: the execution directory cannot be written.
     """
     environ, clock = os.environ if environ is None else environ, clock or SystemClock()
     hank, settings = load_for_run(options, environ)
+    require_data(options.data)
     layout = Layout(_execution_dir(options, settings, environ, clock))
-    if JournalReader(layout.journal).path.exists() and not options.start_new:
-        raise UsageError(
-            f"{layout.root} was used before", hint="--start-new begins a further run there; or use another directory"
-        )
-    execution = prepare(layout, hank=hank.path, data=options.data, now=clock.now())
     jobs = codon_jobs(hank, run=settings.run, agents=settings.agents, environ=environ, layout=layout)
-    redactor = Redactor.from_environment(environ, enabled=settings.redaction.enabled)
+    redactor = Redactor.from_environment(_all_variables(environ, jobs), enabled=settings.redaction.enabled)
     run_id = _run_id(clock)
-    failure = _Failure()
+    failure, control = _Failure(), Control()
     async with AsyncExitStack() as stack:
-        journal = Journal.open(layout.journal, run=run_id, sync_interval_s=settings.journal.sync_interval_s)
+        sandbox = await stack.enter_async_context(Sandbox(clock=clock))
+        if faults := await template_faults(hank, sandbox, required_only=True):
+            raise ConfigError(faults)
+        journal = _take(layout, run_id, settings, start_new=options.start_new)
+        stack.callback(journal.close)
+        execution = prepare(layout, hank=hank.path, data=options.data, now=clock.now())
+        stack.enter_context(run_log(layout.log, redactor))
         stream = EventStream(
             journal,
             time=StreamTime(clock),
@@ -151,25 +208,15 @@ async def open_run(
             on_failure=failure.tell,
         )
         stack.callback(stream.close)
-        state = fold(JournalReader(layout.journal).read(types={"state.transition"}), RunState())
-        sandbox = await stack.enter_async_context(Sandbox(clock=clock))
-        router = None
-        if model_client is None:
-            model_client = router = ModelRouter(
-                environ,
-                redactor=redactor,
-                clock=clock,
-                call_log=CallLog(layout.calls, redactor=redactor, on_failure=_warn_of_call_log),
-                max_concurrent_calls=settings.sentinel.max_concurrent_calls,
-            )
-            stack.push_async_callback(router.aclose)
-        tasks = await stack.enter_async_context(anyio.create_task_group())
+        ledger = Ledger(stream, run_id, fold(JournalReader(layout.journal).read(types={"state.transition"})))
+        tasks = await stack.enter_async_context(task_group())
         stack.callback(tasks.cancel_scope.cancel)
-        tasks.start_soon(stream.run, clock)
-        if router is not None:
-            # A provider's library takes seconds to import; that must not fall on a sentinel's first call.
-            models = {source.config.model for job in jobs for source in job.sentinels if source.config}
-            tasks.start_soon(router.warm_up, models)
+        tasks.start_soon(_run_timers, stream, clock)
+        if model_client is None:
+            router = _router(environ, settings, redactor, clock, layout)
+            stack.push_async_callback(router.aclose)
+            tasks.start_soon(router.warm_up, _models(jobs))
+            model_client = router
         manager = await stack.enter_async_context(
             SentinelManager(
                 stream,
@@ -180,8 +227,6 @@ async def open_run(
                 clock=clock,
             )
         )
-        control = Control()
-        ledger = Ledger(stream, run_id, state)
 
         def start_codon(job: CodonJob) -> CodonRun:
             return CodonRun(
@@ -196,8 +241,59 @@ async def open_run(
                 drain_s=settings.sentinel.drain_s,
             )
 
-        run = Run(jobs, ledger, control, start_codon)
-        yield LiveRun(execution, stream, control, settings, clock, run, failure)
+        run = Run(jobs, ledger, control, clock, layout.root, start_codon)
+        yield LiveRun(run_id, execution, stream, control, settings, clock, run, failure)
+
+
+async def _run_timers(stream: EventStream, clock: Clock) -> None:
+    try:
+        await stream.run(clock)
+    except* InfrastructureError:
+        pass  # told through on_failure; the run's own line raises it
+
+
+def _take(layout: Layout, run_id: str, settings: Settings, *, start_new: bool) -> Journal:
+    """The journal with its lock; refused when a run is live there, or one was and nobody asked for a further one."""
+    if layout.journal.exists() and not start_new:
+        if (live := holder(lock_path(layout.journal))) is not None:
+            raise JournalLocked(layout.root, str(live))
+        raise _used(layout)
+    journal = Journal.open(layout.journal, run=run_id, sync_interval_s=settings.journal.sync_interval_s)
+    if journal.size_bytes and not start_new:  # by a run that began and ended in this moment
+        journal.close()
+        raise _used(layout)
+    return journal
+
+
+def _used(layout: Layout) -> UsageError:
+    hint = "--start-new begins a further run there; or use another directory"
+    return UsageError(f"{layout.root} was used before", hint=hint)
+
+
+def _router(
+    environ: Mapping[str, str], settings: Settings, redactor: Redactor, clock: Clock, layout: Layout
+) -> ModelRouter:
+    return ModelRouter(
+        environ,
+        redactor=redactor,
+        clock=clock,
+        call_log=CallLog(layout.calls, redactor=redactor, on_failure=_warn_of_call_log),
+        max_concurrent_calls=settings.sentinel.max_concurrent_calls,
+    )
+
+
+def _models(jobs: Sequence[CodonJob]) -> set[str]:
+    return {source.config.model for job in jobs for source in job.sentinels if source.config is not None}
+
+
+def _all_variables(environ: Mapping[str, str], jobs: Sequence[CodonJob]) -> dict[str, str]:
+    """Our variables and those that agents are given, so that the values of all their keys are known."""
+    found = dict(environ)
+    for number, job in enumerate(jobs, 1):
+        for name, value in {**job.env, **job.program.command(job.request).env}.items():
+            if found.setdefault(name, value) != value:
+                found[f"{name}_{number}"] = value
+    return found
 
 
 def load_for_run(options: RunOptions, environ: Mapping[str, str]) -> tuple[LoadedHank, Settings]:

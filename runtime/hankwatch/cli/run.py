@@ -1,8 +1,6 @@
 """``run`` and ``demo``: carry out a hank, show it, say what its sentinels wrote."""
 
-import signal
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
@@ -10,21 +8,14 @@ from rich.console import Console
 
 from hankwatch.app import LiveRun, RunOptions, open_run
 from hankwatch.cli import output
+from hankwatch.cli.stops import INTERRUPTED, Stops
 from hankwatch.config.resources import resource
+from hankwatch.core.tasks import task_group
 from hankwatch.events.envelope import Event
 from hankwatch.runner.run import RunResult
 
-INTERRUPTED = 130
-
 _QUIET = frozenset({"state.snapshot", "filetree.updated", "sentinel.triggered"})
 """Types that plain log lines leave out; ``-v`` shows all."""
-
-
-@dataclass(slots=True)
-class _Interrupts:
-    """Counts stop signals: the first ends the run in order, the second at once."""
-
-    count: int = 0
 
 
 def run(
@@ -58,40 +49,27 @@ def demo(execution: Path | None, *, verbose: int) -> int:
 
 
 async def _run(options: RunOptions, as_json: bool, verbose: int) -> int:
-    interrupts = _Interrupts()
     console = output.people(as_json=as_json)
-    async with open_run(options) as live:
-        if verbose >= 0:
-            console.print(
-                f"Running {live.execution.meta.get('hankPath')} in {output.shown_path(live.execution.layout.root)}"
-            )
-            live.stream.subscribe(_printer(console, verbose=verbose), name="terminal")
-        with anyio.CancelScope() as at_once:
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(_watch_signals, live, interrupts, console, at_once)
+    with anyio.CancelScope() as at_once:
+        stops = Stops(console, at_once)
+        async with task_group() as tasks:
+            await tasks.start(stops.watch)
+            async with open_run(options) as live:
+                stops.began(live)
+                if verbose >= 0:
+                    hank, root = live.execution.meta.get("hankPath"), live.execution.layout.root
+                    console.print(f"Running {hank} in {output.shown_path(root)}")
+                    live.stream.subscribe(_printer(console, verbose=verbose), name="terminal")
                 result = await live.carry_out()
-                tasks.cancel_scope.cancel()
-        if at_once.cancelled_caught:
-            console.print("Ended at once; what was under way is lost, the journal is whole.")
-            return INTERRUPTED
-    _summarise(result, live, as_json=as_json, console=console)
-    if interrupts.count:
+                # Before closing: what hangs there must not keep anybody from the reports.
+                _summarise(result, live, as_json=as_json, console=console)
+                stops.ended(0 if result.success else 1)
+            tasks.cancel_scope.cancel()
+    stops.close()
+    if at_once.cancelled_caught:
+        console.print("Ended at once; what was under way is lost, the journal is whole.")
         return INTERRUPTED
-    return 0 if result.success else 1
-
-
-async def _watch_signals(live: LiveRun, interrupts: _Interrupts, console: Console, at_once: anyio.CancelScope) -> None:
-    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-        async for _ in signals:
-            interrupts.count += 1
-            if interrupts.count > 1:
-                at_once.cancel()
-                return
-            live.stop()
-            budget_s = live.settings.run.stop_budget_s
-            console.print(
-                f"Stopping: the agent is ended, sentinels finish, at most {budget_s:g} s. Again to stop at once."
-            )
+    return INTERRUPTED if stops.count else (0 if result.success else 1)
 
 
 def _printer(console: Console, *, verbose: int) -> Callable[[Event], None]:
@@ -135,6 +113,9 @@ def _summarise(result: RunResult, live: LiveRun, *, as_json: bool, console: Cons
                     }
                     for s in result.sentinels
                 ],
+                "notLoaded": [
+                    {"sentinelId": n.sentinel_id, "codonId": n.codon_id, "reason": n.reason} for n in result.not_loaded
+                ],
             }
         )
         return
@@ -147,6 +128,12 @@ def _summarise(result: RunResult, live: LiveRun, *, as_json: bool, console: Cons
             rows.add_row(s.sentinel_id, s.codon_id, *map(str, (s.fired, s.failed, s.calls, cost, dropped)), s.report)
         console.print(rows)
         console.print(f"Reports lie below {output.shown_path(root)}", markup=False)
+    for missing in result.not_loaded:
+        console.print(
+            f"warning: sentinel {missing.sentinel_id} of {missing.codon_id} did not run: {missing.reason}",
+            style="yellow",
+            markup=False,
+        )
     outcome = "[bold green]succeeded[/]" if result.success else f"[bold red]failed[/] ({result.reason})"
     console.print(f"\nRun {result.record.run_id} {outcome}; agents cost {output.money(result.record.cost_usd)}.")
     console.print(f"Journal: {output.shown_path(live.execution.layout.journal)}", markup=False)

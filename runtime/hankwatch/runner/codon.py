@@ -26,15 +26,22 @@ from hankwatch.runner.layout import Layout
 from hankwatch.runner.ledger import Ledger
 from hankwatch.runner.state import tokens_json, total_cost
 from hankwatch.runner.turn import Turn, TurnEnd
-from hankwatch.runner.verdict import Verdict, decide, not_run
+from hankwatch.runner.verdict import Verdict, decide, not_begun, not_run
 from hankwatch.sentinels.manager import Attached, SentinelManager
 from hankwatch.sentinels.prompts import CodonScope
 from hankwatch.sentinels.sentinel import SentinelSummary
 from hankwatch.stream.stream import EventStream
 
-STOP_RESERVE_S = 3.0
-"""Of the stop budget, kept back from the drain for everything after it (design "How it runs" 9)."""
 _STDERR_SHOWN_CHARS = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class NotLoaded:
+    """A sentinel that was left out of a codon."""
+
+    codon_id: str
+    sentinel_id: str
+    reason: str
 
 
 @dataclass(slots=True)
@@ -53,8 +60,11 @@ class CodonRun:
     """What each sentinel has per attempt to finish, in seconds."""
     summaries: list[SentinelSummary] = field(default_factory=list)
     """What each sentinel did, once it has ended."""
+    not_loaded: list[NotLoaded] = field(default_factory=list)
+    """Sentinels that were skipped, required ones included."""
     _stop: CodonStop = field(default_factory=CodonStop)
     _pending_session: bool = False
+    _noted: list[dict[str, Any]] = field(default_factory=list)
 
     async def run(self) -> None:
         """The attempt from CodonStarted to its sentinels' unloading.
@@ -69,13 +79,16 @@ class CodonRun:
         scope = CodonScope(job.codon_id, job.base_codon_id, job.name, job.description, started_at)
         try:
             async with self.manager.attach(scope, job.sentinels) as attached:
+                # Holds for every end but the one this line comes to by itself.
+                attached.unload_reason = "shutdown"
+                self.not_loaded = [NotLoaded(job.codon_id, f.sentinel_id, f.reason) for f in attached.failures]
                 self._note_sentinels(attached)
                 verdict = await self._work(attached)
                 await self._finish_sentinels(attached)
                 await self._complete(attached, verdict)
                 await self._aftermath(attached)
-                if self.control.stopping:
-                    attached.unload_reason = "shutdown"
+                if not self.control.stopping:
+                    attached.unload_reason = "codon-complete"
             # Asked after the unloading: what was given up there is counted too.
             self.summaries = attached.summaries()
         finally:
@@ -84,8 +97,13 @@ class CodonRun:
     async def _work(self, attached: Attached) -> Verdict:
         if attached.required_failures:
             return self._required_failure(attached)
+        if self._stop.reason is not None:
+            return not_begun(self._stop.reason)
         self.ledger.move_codon("starting")
-        translator = Translator(self.job.codon_id, self.job.base_codon_id, tool_result_chars=self.job.tool_result_chars)
+        job = self.job
+        translator = Translator(
+            job.codon_id, job.base_codon_id, tool_result_chars=job.tool_result_chars, redact=self.redactor.text
+        )
         try:
             end = await self._turn(translator).run()
         except InfrastructureError:
@@ -93,7 +111,7 @@ class CodonRun:
         except HankwatchError as error:
             return self._spawn_failure(error)
         self._close_account(translator)
-        verdict = decide(end.outcome, end.exit, self._stop.reason, idle_s=self.job.idle_s)
+        verdict = decide(end.outcome, end.exit, self._stop.reason, idle_s=job.idle_s)
         if verdict.status == "failed":
             self._explain(verdict, end)
         return verdict
@@ -125,9 +143,13 @@ class CodonRun:
         codon = self.ledger.codon
         return self.layout.agent_log(self.ledger.run_id, codon.codon_id, codon.attempt, self.job.program.name)
 
+    @property
+    def _log_shown(self) -> str:
+        return str(self.log_path.relative_to(self.layout.root))
+
     def _spawned(self, pid: int) -> None:
-        log = str(self.log_path.relative_to(self.layout.root))
-        self.ledger.move_codon("initializing", {"agent": self.job.program.name, "pid": pid, "log": log})
+        metadata = {"agent": self.job.program.name, "pid": pid, "log": self._log_shown}
+        self.ledger.move_codon("initializing", metadata)
 
     def _started(self, session_id: str) -> None:
         job = self.job
@@ -162,7 +184,7 @@ class CodonRun:
         left_out = {name: count for name, count in translator.counts.items() if count}
         if left_out:
             listed = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in left_out.items())
-            message = f"Of the agent's output this became no event of its own: {listed}; see {self.log_path}"
+            message = f"Of the agent's output this became no event of its own: {listed}; see {self._log_shown}"
             self.stream.emit(Info(message=message, code="left-out", details=left_out))
 
     def _required_failure(self, attached: Attached) -> Verdict:
@@ -250,6 +272,7 @@ class CodonRun:
             )
         )
         await self._drain(attached)
+        self._note_sentinels(attached)
 
     async def _drain(self, attached: Attached) -> None:
         """Let the sentinels finish; a stop meanwhile leaves them what the stop budget allows."""
@@ -259,11 +282,13 @@ class CodonRun:
             if not scope.cancelled_caught:
                 return
         assert self.control.stop_by_s is not None
-        left_s = self.control.stop_by_s - self.clock.monotonic() - STOP_RESERVE_S
+        left_s = self.control.stop_by_s - self.clock.monotonic() - self.control.reserve_s
         await attached.drain(max(0.0, min(left_s, self.drain_s)), fresh_budget=True)
 
     def _note_sentinels(self, attached: Attached) -> None:
-        if states := attached.states():
+        states = attached.states()
+        if states != self._noted:
+            self._noted = states
             data = {"sentinelStates": states, "totalCost": _sentinel_cost(attached)}
             self.ledger.move("SentinelStatesUpdated", data, codon_id=self.job.codon_id)
 

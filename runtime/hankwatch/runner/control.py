@@ -21,11 +21,21 @@ class StopReason(StrEnum):
     """The agent printed nothing for its idle limit: the codon fails."""
 
 
+KILL_GRACE_S = 3.0
+"""Between SIGTERM and SIGKILL of an agent that is ended early."""
+STOP_RESERVE_S = 3.0
+"""Of the stop budget, kept back from the drain for everything after it (design "How it runs" 9)."""
+_SHARE = 0.3
+"""Of a stop budget that is too small for the two above, what each of them gets."""
+
+
 @dataclass(slots=True)
 class CodonStop:
     """The stop switch of one codon."""
 
     reason: StopReason | None = None
+    grace_s: float = KILL_GRACE_S
+    """What the agent has, from SIGTERM on, to end by itself."""
     _on_stop: list[Callable[[], None]] = field(default_factory=list)
 
     def request(self, reason: StopReason) -> None:
@@ -48,6 +58,10 @@ class Control:
 
     stop_by_s: float | None = None
     """Monotonic instant by which a stopping run should have ended; None while none was asked to stop."""
+    reserve_s: float = STOP_RESERVE_S
+    """What a stopping run keeps back from its drains."""
+    grace_s: float = KILL_GRACE_S
+    """What a stopping run leaves its agent."""
     _codon: CodonStop | None = None
     _on_stop: list[Callable[[], None]] = field(default_factory=list)
 
@@ -60,20 +74,30 @@ class Control:
         """A codon begins; it is stopped at once when the run already is."""
         self._codon = codon
         if self.stopping:
-            codon.request(StopReason.FORCE_STOP)
+            self._stop_codon(codon)
 
     def leave(self) -> None:
         """The codon has ended."""
         self._codon = None
 
-    def stop(self, *, by_s: float) -> None:
-        """End the run: the current codon fails, no further one starts. Asking twice changes nothing."""
-        if self.stop_by_s is None:
-            self.stop_by_s = by_s
-            if self._codon is not None:
-                self._codon.request(StopReason.FORCE_STOP)
-            for call in tuple(self._on_stop):
-                call()
+    def stop(self, *, now_s: float, budget_s: float) -> None:
+        """End the run by ``now_s + budget_s``: the current codon fails, no further one starts.
+
+        Asking twice changes nothing. A budget of less than 10 s shortens the agent's grace and the reserve too.
+        """
+        if self.stop_by_s is not None:
+            return
+        self.stop_by_s = now_s + budget_s
+        self.grace_s = min(KILL_GRACE_S, _SHARE * budget_s)
+        self.reserve_s = min(STOP_RESERVE_S, _SHARE * budget_s)
+        if self._codon is not None:
+            self._stop_codon(self._codon)
+        for call in tuple(self._on_stop):
+            call()
+
+    def _stop_codon(self, codon: CodonStop) -> None:
+        codon.grace_s = self.grace_s
+        codon.request(StopReason.FORCE_STOP)
 
     @contextmanager
     def on_stop(self, call: Callable[[], None]) -> Iterator[None]:

@@ -1,9 +1,11 @@
 """Execution directories: making one, finding one, and what it was made from."""
 
 import hashlib
+import os
 import random
 import string
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -12,7 +14,7 @@ from typing import Any
 import orjson
 
 from hankwatch import __version__
-from hankwatch.core.errors import RunNotFound, UsageError
+from hankwatch.core.errors import InfrastructureError, RunNotFound, UsageError
 from hankwatch.runner.layout import Layout
 
 DATA_FOLDER = "read_only_data_source"
@@ -45,10 +47,23 @@ def prepare(layout: Layout, *, hank: Path, data: Path | None, now: datetime) -> 
 
     Raises:
         UsageError: ``data`` does not exist, or the execution was made from other data.
+        InfrastructureError: the directory cannot be written.
     """
+    require_data(data)
+    try:
+        return _prepare(layout, hank, data, now)
+    except OSError as error:
+        raise InfrastructureError(f"the execution directory {layout.root} cannot be made: {error}") from error
+
+
+def require_data(data: Path | None) -> None:
+    """Raises ``UsageError`` when the data is not there."""
     if data is not None and not data.exists():
         raise UsageError(f"the data {data} does not exist")
-    for folder in (layout.agent_root, layout.journal.parent, layout.managed / "logs"):
+
+
+def _prepare(layout: Layout, hank: Path, data: Path | None, now: datetime) -> Execution:
+    for folder in (layout.agent_root, layout.journal.parent, layout.log.parent):
         folder.mkdir(parents=True, exist_ok=True)
     if data is not None:
         _link_data(layout.agent_root / DATA_FOLDER, data.resolve())
@@ -96,38 +111,90 @@ def open_execution(root: Path) -> Execution:
 
 
 def executions(base: Path) -> Iterator[Execution]:
-    """All executions under ``base``, newest first; nothing when the folder is missing."""
+    """All executions under ``base``, the one whose latest run began last first; none when the folder is missing."""
     if base.is_dir():
-        for root in sorted(base.iterdir(), key=lambda path: path.name, reverse=True):
-            if (root / ".hankweave").is_dir():
-                yield open_execution(root)
+        found = [open_execution(root) for root in base.iterdir() if (root / ".hankweave").is_dir()]
+        yield from sorted(found, key=_began, reverse=True)
 
 
-def _is_named(execution: Execution, prefix: str) -> bool:
-    runs = execution.layout.managed / "runs"
-    return execution.name.startswith(prefix) or any(run.name.startswith(prefix) for run in _children(runs))
+def _began(execution: Execution) -> tuple[int, str]:
+    """When its latest run began, in epoch milliseconds as ids begin with them; else when it was made."""
+    stamps = [int(ms) for name in (execution.name, *run_ids(execution)) if (ms := name.partition("-")[0]).isdecimal()]
+    if not stamps:
+        with suppress(TypeError, ValueError):
+            stamps.append(int(datetime.fromisoformat(execution.meta["createdAt"]).timestamp() * 1000))
+    return max(stamps, default=0), execution.name
 
 
-def _children(folder: Path) -> list[Path]:
-    return list(folder.iterdir()) if folder.is_dir() else []
+def run_ids(execution: Execution) -> list[str]:
+    """Ids of its runs that started an agent."""
+    folder = execution.layout.managed / "runs"
+    return [run.name for run in folder.iterdir()] if folder.is_dir() else []
 
 
-def find_execution(name: str, base: Path) -> Execution:
-    """What ``RUN`` means on the command line: a path, the beginning of an execution's or run's id, or ``latest``.
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What ``RUN`` on the command line means."""
+
+    execution: Execution
+    run: str | None
+    """The run that was named; None for the execution's latest."""
+
+
+def find_run(name: str, base: Path) -> Found:
+    """A path to an execution, the beginning of an execution's or run's id (a whole id wins), or ``latest``.
 
     Raises:
         RunNotFound: nothing matches.
         UsageError: a prefix matches several.
     """
     path = Path(name)
-    if (path / ".hankweave").is_dir():
-        return open_execution(path)
-    found = list(executions(base))
-    found = found[:1] if name == "latest" else [e for e in found if _is_named(e, name)]
+    if name and (path / ".hankweave").is_dir():
+        return Found(open_execution(path), None)
+    known = list(executions(base))
+    if name == "latest":
+        found = [Found(execution, None) for execution in known[:1]]
+    else:
+        found = [one for execution in known for one in _named(execution, name)] if name else []
     if not found:
         raise RunNotFound(name, base)
-    if len(found) > 1:
+    whole = [one for one in found if name in {one.run, one.execution.name}]
+    if len(whole or found) > 1:
+        several = ", ".join(one.run or one.execution.name for one in found[:5])
+        raise UsageError(f"{name!r} means {len(found)} runs: {several}", hint="name more of it")
+    return (whole or found)[0]
+
+
+def _named(execution: Execution, prefix: str) -> list[Found]:
+    if execution.name.startswith(prefix):
+        return [Found(execution, None)]
+    return [Found(execution, run) for run in sorted(run_ids(execution)) if run.startswith(prefix)]
+
+
+def find_journal(name: str, base: Path) -> Path:
+    """The journal of what ``name`` means: a file is itself, else as ``find_run``.
+
+    Raises:
+        RunNotFound: nothing matches.
+        UsageError: a prefix matches several, there is no journal, or the path is none that can be read.
+    """
+    path = Path(name)
+    if name and path.exists() and not (path / ".hankweave").is_dir():
+        return _readable(path)
+    journal = find_run(name, base).execution.layout.journal
+    if not journal.exists():
+        raise UsageError(f"{name} has no journal yet", hint="its run ended before it wrote anything")
+    return _readable(journal)
+
+
+def _readable(path: Path) -> Path:
+    if path.is_dir():
         raise UsageError(
-            f"{name!r} means {len(found)} runs: " + ", ".join(e.name for e in found[:5]), hint="name more of it"
+            f"{path} is a directory without .hankweave, so nothing ran there",
+            hint="`hankwatch runs` lists what ran; a journal or recording is named by its file",
         )
-    return found[0]
+    if not path.is_file():
+        raise UsageError(f"{path} is not a regular file", hint="save what comes out of it to a file first")
+    if not os.access(path, os.R_OK):
+        raise UsageError(f"{path} may not be read by this user", hint="change its mode or run as its owner")
+    return path

@@ -36,6 +36,11 @@ class Layout:
         """The log of all model calls."""
         return self.managed / "sentinels" / "calls.jsonl"
 
+    @property
+    def log(self) -> Path:
+        """What this program has to say about its own work."""
+        return self.managed / "logs" / "runtime.log"
+
     def agent_log(self, run_id: str, codon_id: str, attempt: int, agent: str) -> Path:
         """Raw lines of one turn, redacted; ``#`` of a loop's runtime id becomes ``-``."""
         return self.managed / "runs" / run_id / f"{codon_id.replace('#', '-')}-{attempt}-{agent}.log"

@@ -44,11 +44,25 @@ class Ledger:
         self, kind: TransitionType, data: Mapping[str, Any] | None = None, *more: Payload, codon_id: str | None = None
     ) -> tuple[Event, ...]:
         """Emit one transition, and ``more`` in the same batch; the state is adopted once written."""
-        full = {"runId": self.run_id, **({"codonId": codon_id} if codon_id else {}), **(data or {})}
+        events = self._move(kind, self.run_id, data or {}, *more, codon_id=codon_id)
+        if kind == "CodonStarted" and events:
+            self.codon_started_ms = events[0].at_ms
+        return events
+
+    def crash(self, run: RunRecord) -> None:
+        """Mark an earlier run that has no end as crashed."""
+        last = run.codons[-1].status if run.codons else None
+        data = {"detectedAt": format_stamp(self.stream.now_ms()), "lastCodonStatus": last}
+        self._move("RunCrashed", run.run_id, data)
+
+    def _move(
+        self, kind: TransitionType, run_id: str, data: Mapping[str, Any], *more: Payload, codon_id: str | None = None
+    ) -> tuple[Event, ...]:
+        full = {"runId": run_id, **({"codonId": codon_id} if codon_id else {}), **data}
         expected = reduce(self.state, Transition(kind, full, format_stamp(self.stream.now_ms())))
         payload = StateTransition(
             transition_type=kind,
-            run_id=self.run_id,
+            run_id=run_id,
             codon_id=codon_id,
             transition=EventTransition(type=kind, data=full),
             resulting_state=ResultingState.model_validate(expected.resulting_state()),
@@ -57,8 +71,6 @@ class Ledger:
         # The stamp a reader of the journal sees is the event's own.
         stamp = events[0].timestamp if events else format_stamp(self.stream.now_ms())
         self.state = reduce(self.state, Transition(kind, full, stamp))
-        if kind == "CodonStarted" and events:
-            self.codon_started_ms = events[0].at_ms
         return events
 
     def move_codon(self, target: str, metadata: Mapping[str, Any] | None = None, *more: Payload) -> None:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
 
 import anyio
 import anyio.to_thread
@@ -15,20 +14,20 @@ from hankwatch.agents.signals import Junk, Result, Signal
 from hankwatch.agents.translate import Translator
 from hankwatch.core.clock import Clock, Timer
 from hankwatch.core.redaction import Redactor
+from hankwatch.core.tasks import task_group
 from hankwatch.events.payload import Payload
 from hankwatch.events.run import Info
 from hankwatch.processes.child import Child, Exit, spawn
 from hankwatch.processes.lines import Line, Stub
 from hankwatch.runner.control import CodonStop, StopReason
+from hankwatch.runner.rawlog import RawLog
 from hankwatch.stream.stream import EventStream
 
-KILL_GRACE_S = 3.0
-"""Between SIGTERM and SIGKILL; leaves the stop budget room for the drain."""
 LONG_LINE_BYTES = 256 * 1024
 """Lines from here on are read in a thread."""
 
-_Said = list[tuple[Signal, list[Payload]]]
-"""What one line says, and the events that makes."""
+_Said = list[tuple[Signal | None, list[Payload]]]
+"""Each signal of one line, and the events it makes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +64,14 @@ class Turn:
     on_spawned: Callable[[int], None]
     on_started: Callable[[str], None]
     """Called once, at the first well-formed line, with the session id (empty when not known yet)."""
+    _dialect: Dialect = field(init=False)
     _evidence: Evidence = field(default_factory=Evidence)
     _started: bool = False
     _heard_ms: int = 0
     _idle_timer: Timer | None = None
+
+    def __post_init__(self) -> None:
+        self._dialect = self.program.dialect()
 
     async def run(self) -> TurnEnd:
         """The turn; leaves no process behind.
@@ -77,42 +80,37 @@ class Turn:
             ProcessNotStarted: the program cannot be started.
             InfrastructureError: the journal failed.
         """
-        dialect = self.program.dialect()
-        self.log_path.parent.mkdir(parents=True, exist_ok=True)
-        wants_stdin = bool(self.command.stdin_lines)
-        with self.log_path.open("ab") as log:
-            try:
-                async with spawn(
-                    self.command.argv,
-                    cwd=self.cwd,
-                    env=self.env,
-                    marker=self.marker,
-                    clock=self.clock,
-                    stdin=wants_stdin,
-                ) as child:
-                    self.on_spawned(child.pid)
-                    self._listen_for_silence()
-                    async with anyio.create_task_group() as tasks:
-                        if wants_stdin:
-                            tasks.start_soon(self._send_prompt, child)
-                        tasks.start_soon(self._end_on_stop, child)
-                        async for line in child.lines():
-                            self._keep(log, line)
-                            if line.stub is not None:
-                                self.emit([_too_long(line.stub)])
-                            else:
-                                self._take(await self._said(dialect, line.data), child)
-                        self._take(self._translated(dialect.finish()), child)
-                        exit_ = await child.wait()
-                        tasks.cancel_scope.cancel()
-            finally:
-                if self._idle_timer is not None:
-                    self._idle_timer.cancel()
+        with RawLog(self.log_path, self.redactor) as log:
+            child, exit_ = await self._play(log)
+        if log.failure is not None:
+            self.emit([Info(message=f"Raw lines of the agent are missing in its log: {log.failure}", code="raw-log")])
         stderr = self.redactor.text(child.stderr_tail())
         ending = self._evidence.ending(
-            exit_code=exit_.code, signal=exit_.signal, states_result=dialect.states_result, stderr=stderr
+            exit_code=exit_.code, signal=exit_.signal, states_result=self._dialect.states_result, stderr=stderr
         )
         return TurnEnd(decide(ending), exit_, stderr)
+
+    async def _play(self, log: RawLog) -> tuple[Child, Exit]:
+        wants_stdin = bool(self.command.stdin_lines)
+        try:
+            async with spawn(
+                self.command.argv, cwd=self.cwd, env=self.env, marker=self.marker, clock=self.clock, stdin=wants_stdin
+            ) as child:
+                self.on_spawned(child.pid)
+                self._listen_for_silence()
+                async with task_group() as tasks:
+                    if wants_stdin:
+                        tasks.start_soon(self._send_prompt, child)
+                    tasks.start_soon(self._end_on_stop, child)
+                    async for line in child.lines():
+                        self._take(await self._read(line, log), child)
+                    self._take(self._translated(self._dialect.finish()), child)
+                    exit_ = await child.wait()
+                    tasks.cancel_scope.cancel()
+        finally:
+            if self._idle_timer is not None:
+                self._idle_timer.cancel()
+        return child, exit_
 
     async def _send_prompt(self, child: Child) -> None:
         for line in self.command.stdin_lines:
@@ -124,7 +122,7 @@ class Turn:
         asked = anyio.Event()
         self.stop.on_stop(asked.set)
         await asked.wait()
-        await child.terminate_tree(KILL_GRACE_S)
+        await child.terminate_tree(self.stop.grace_s)
 
     def _listen_for_silence(self) -> None:
         self._heard_ms = self.stream.now_ms()
@@ -139,26 +137,29 @@ class Turn:
         else:  # re-armed once per silence, not once per line
             self._idle_timer = self.stream.timers.at(silent_until_ms, self._check_silence)
 
-    def _keep(self, log: BinaryIO, line: Line) -> None:
-        data = line.data if line.stub is None else str(line.stub).encode()
-        if self.redactor.suspects(data):
-            data = self.redactor.text(data.decode("utf-8", "replace")).encode()
-        log.write(data + b"\n")
-        log.flush()
-
-    async def _said(self, dialect: Dialect, data: bytes) -> _Said:
+    async def _read(self, line: Line, log: RawLog) -> _Said:
         self._heard_ms = self.stream.now_ms()
-        if len(data) < LONG_LINE_BYTES:
-            return self._translated(dialect.feed(data))
+        if len(line.data) < LONG_LINE_BYTES:
+            return self._say(line, log)
         # Reading megabytes takes longer than the loop may stand still.
-        return await anyio.to_thread.run_sync(lambda: self._translated(dialect.feed(data)))
+        return await anyio.to_thread.run_sync(self._say, line, log)
+
+    def _say(self, line: Line, log: RawLog) -> _Said:
+        log.keep(line)
+        if line.stub is not None:
+            return [(Junk(b"", "longer than the limit"), [_too_long(line.stub)])]
+        said = self._translated(self._dialect.feed(line.data))
+        if not said and line.data.strip():
+            return [(None, [])]  # well-formed, and nothing to tell
+        return said
 
     def _translated(self, signals: list[Signal]) -> _Said:
         return [(signal, self.translator.translate(signal, self._heard_ms)) for signal in signals]
 
     def _take(self, said: _Said, child: Child) -> None:
         for signal, payloads in said:
-            self._evidence.note(signal)
+            if signal is not None:
+                self._evidence.note(signal)
             if not self._started and not isinstance(signal, Junk):
                 self._started = True
                 self.on_started(self.translator.session_id)

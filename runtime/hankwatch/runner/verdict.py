@@ -27,24 +27,32 @@ class Verdict:
 def decide(outcome: Outcome, exit_: Exit, stop: StopReason | None, *, idle_s: float | None = None) -> Verdict:
     """The verdict of a turn that ran; the first row that holds: a stop, then the agent's own outcome."""
     ended = _exit_status(exit_)
-    match stop:
-        case StopReason.FORCE_STOP:
-            reason = FailureReason(type="unknown", retriable=True, message="stopped by request")
-            return Verdict("failed", ended, reason, outcome.facts)
-        case StopReason.SKIP:
-            return Verdict("skipped", ended, None, outcome.facts)
-        case StopReason.IDLE:
-            reason = FailureReason(type="timeout", retriable=True, message=f"no output for {idle_s:g} s")
-            return Verdict("failed", ended, reason, outcome.facts)
-        case None if outcome.status == "success":
-            return Verdict("completed", ExitSuccess(), None, outcome.facts)
-        case None:
-            return Verdict("failed", ended, outcome.reason, outcome.facts)
+    if stop is not None:
+        return _of_stop(stop, ended, outcome.facts, idle_s)
+    if outcome.status == "success":
+        return Verdict("completed", ExitSuccess(), None, outcome.facts)
+    return Verdict("failed", ended, outcome.reason, outcome.facts)
+
+
+def not_begun(stop: StopReason) -> Verdict:
+    """The verdict of an attempt that was stopped before its agent was started."""
+    return _of_stop(stop, ExitError(code=-1), ("stopped before the agent was started",), None)
 
 
 def not_run(reason: FailureReason) -> Verdict:
     """The verdict of an attempt whose agent never ran."""
     return Verdict("failed", ExitError(code=-1), reason)
+
+
+def _of_stop(stop: StopReason, ended: ExitError | ExitKilled, facts: tuple[str, ...], idle_s: float | None) -> Verdict:
+    match stop:
+        case StopReason.SKIP:
+            return Verdict("skipped", ended, None, facts)
+        case StopReason.FORCE_STOP:
+            reason = FailureReason(type="unknown", retriable=True, message="stopped by request")
+        case StopReason.IDLE:
+            reason = FailureReason(type="timeout", retriable=True, message=f"no output for {idle_s:g} s")
+    return Verdict("failed", ended, reason, facts)
 
 
 def _exit_status(exit_: Exit) -> ExitError | ExitKilled:

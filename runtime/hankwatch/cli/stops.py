@@ -1,0 +1,79 @@
+"""Stop signals of a run's process: the first ends the run in order, the second at once, the clock ends both."""
+
+import os
+import signal
+from dataclasses import dataclass, field
+
+import anyio
+import anyio.abc
+from rich.console import Console
+
+from hankwatch.app import LiveRun
+from hankwatch.runner.backstop import Backstop
+
+INTERRUPTED = 130
+"""Exit code of a run that a signal ended."""
+AT_ONCE_S = 1.0
+"""What everything has to react to its cancellation after the second signal."""
+
+
+@dataclass(slots=True)
+class Stops:
+    """Takes SIGINT, SIGTERM and SIGHUP for one run; ``watch`` runs beside it."""
+
+    console: Console
+    at_once: anyio.CancelScope
+    """Cancelled by the second signal, or by the first while nothing is under way yet."""
+    count: int = 0
+    """Signals so far."""
+    _live: LiveRun | None = None
+    _exit_code: int = INTERRUPTED
+    _backstop: Backstop = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._backstop = Backstop(
+            self._last_word,
+            runs=lambda: [self._live.run_id] if self._live is not None else [],
+            exit_code=lambda: INTERRUPTED if self.count else self._exit_code,
+        )
+
+    def began(self, live: LiveRun) -> None:
+        """From now on a signal stops this run."""
+        self._live = live
+
+    def ended(self, exit_code: int) -> None:
+        """The run has its result; what is still open has the stop budget to close."""
+        self._exit_code = exit_code
+        if self._live is not None:
+            self._backstop.within(self._live.settings.run.stop_budget_s)
+
+    def close(self) -> None:
+        """All is closed; the process ends by itself."""
+        self._backstop.disarm()
+
+    async def watch(self, *, task_status: anyio.abc.TaskStatus[None]) -> None:
+        """Act on signals until cancelled."""
+        hangup = [signal.SIGHUP] if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN else []  # nohup
+        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, *hangup) as signals:
+            task_status.started()
+            async for _ in signals:
+                self.count += 1
+                self._act()
+
+    def _act(self) -> None:
+        if self._live is None or self.count > 1:
+            self._backstop.within(AT_ONCE_S)
+            self.at_once.cancel()
+            return
+        budget_s = self._live.settings.run.stop_budget_s
+        self._backstop.within(budget_s)
+        self._live.stop()
+        self.console.print(
+            f"Stopping: the agent is ended, sentinels finish, at most {budget_s:g} s. Again to stop at once."
+        )
+
+    def _last_word(self) -> str:
+        if self._live is None:
+            return f"Ended by force before the run began (process {os.getpid()})."
+        journal = self._live.execution.layout.journal
+        return f"Ended by force: something did not react in time. Its processes were ended; the journal is whole: {journal}"

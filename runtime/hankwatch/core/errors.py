@@ -12,6 +12,7 @@
     │   └── JournalLocked             another process holds the journal
     ├── BadLine                       a line that is not an event
     ├── ModelCallFailed               a model call that produced no usable reply
+    │   └── MissingCall               a call that the call log it should be answered from does not have
     ├── TemplateFault                 a prompt that does not parse
     ├── RenderFault                   a prompt that failed while rendering
     ├── ProcessNotStarted             a child program that could not be started
@@ -134,15 +135,40 @@ class ModelCallFailed(HankwatchError):
     code = "llm-call-failed"
 
     def __init__(
-        self, model: str, reason: str, *, retriable: bool, status: int | None = None, cost_usd: float | None = 0.0
+        self,
+        model: str,
+        reason: str,
+        *,
+        retriable: bool,
+        status: int | None = None,
+        cost_usd: float | None = 0.0,
+        retry_after_s: float | None = None,
     ) -> None:
         self.model = model
         self.reason = reason
         self.retriable = retriable
+        """Another attempt, later, may succeed."""
         self.status = status
+        """The HTTP status; None when there was none."""
         self.cost_usd = cost_usd
-        """What the failed call cost in USD: 0.0 for none, None when unknown."""
+        """What the failed call cost in USD, all attempts together: 0.0 for none, None when nothing is known."""
+        self.cost_complete = True
+        """False: an attempt's cost is not known, so ``cost_usd`` is a lower bound."""
+        self.retry_after_s = retry_after_s
+        """How long the provider asked to be left alone; None when it did not say."""
+        self.attempts = 1
+        """Requests that were made; 0 when none was."""
         super().__init__(f"{model}: {reason}")
+
+
+class MissingCall(ModelCallFailed):
+    """A call log that should answer does not have this call; the reason shows what changed."""
+
+    code = "recorded-call-missing"
+
+    def __init__(self, model: str, reason: str) -> None:
+        super().__init__(model, reason, retriable=False)
+        self.hint = "record the run again with this configuration, or undo the change shown"
 
 
 class TemplateFault(HankwatchError):

@@ -32,7 +32,14 @@ class ModelRequest:
     timeout_s: float = 60.0
     """Per attempt; not part of the digest."""
     json_schema: Mapping[str, Any] | None = None
-    """Set for structured output."""
+    """What the reply has to fit, for structured output.
+
+    A model that ``enforces`` it is held to it by its provider; for any other, ``messages`` must ask for it.
+    """
+    schema_name: str | None = None
+    """What the provider is told that the answer is called; without effect where it enforces no schema."""
+    schema_description: str | None = None
+    """What the provider is told that the answer is for; without effect where it enforces no schema."""
     events: tuple[Mapping[str, Any], ...] = field(default=(), compare=False)
     """The trigger's events as plain data, for the builtin models; never sent to a provider."""
     labels: Mapping[str, str | int] = field(default_factory=dict, compare=False)
@@ -47,10 +54,14 @@ class ModelReply:
     input_tokens: int
     output_tokens: int
     cost_usd: float | None
-    """None when the price is unknown; never 0 for unknown."""
+    """Of all attempts; None when nothing of it is known, never 0 for unknown."""
     finish_reason: str = "stop"
     call_id: str | None = None
     """Id of its line in the call log, when one is written."""
+    attempts: int = 1
+    """Requests that were made for it, this reply's included."""
+    cost_complete: bool = True
+    """False: an earlier attempt may have cost something unknown, so ``cost_usd`` is a lower bound."""
 
     @property
     def truncated(self) -> bool:
@@ -66,7 +77,15 @@ class ModelInfo:
     provider: str
     """``builtin``, ``anthropic``, …; empty for an id without ``/``."""
     context_tokens: int | None = None
+    """What a request may hold; None when unknown."""
     priced: bool = True
+    """The cost of its calls will be known."""
+    supports_schema: bool = False
+    """Its provider can hold replies to a JSON Schema (``enforces`` says whether to this one)."""
+
+    def enforces(self, schema: Mapping[str, Any]) -> bool:
+        """Whether a request's ``json_schema`` binds the reply: providers take only schemas of objects."""
+        return self.supports_schema and schema.get("type") == "object"
 
 
 @dataclass(frozen=True, slots=True)

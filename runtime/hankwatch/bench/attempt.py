@@ -1,22 +1,23 @@
 """``try``: what a sentinel would do on recorded events, in virtual time, without asking a model (spec cli)."""
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from hankwatch.bench.sources import Source
-from hankwatch.core.clock import StreamTime, Timer, Timers
+from hankwatch.core.clock import StreamTime, Timers
 from hankwatch.core.errors import InfrastructureError
 from hankwatch.core.redaction import Redactor
 from hankwatch.events.catalogue import routing
-from hankwatch.events.envelope import Event, IdSource, Routing, format_stamp
+from hankwatch.events.envelope import Event, EventData, IdSource, Routing, format_stamp
 from hankwatch.matching.triggers import TriggerIndex
 from hankwatch.sandbox.sandbox import Sandbox
 from hankwatch.sentinels.config import SentinelConfig
+from hankwatch.sentinels.gather import Gatherer
 from hankwatch.sentinels.prompts import CodonScope, Prompts, render_prompts, trigger_context
 from hankwatch.sentinels.queue import Trigger
-from hankwatch.sentinels.strategies import Batch, make_strategy
-from hankwatch.stream.bus import ListenerFailure
+from hankwatch.sentinels.strategies import Batch
 from hankwatch.stream.stream import EventStream
 
 
@@ -48,8 +49,6 @@ class Attempt:
     """The fires of one sentinel on one recording; the queue cannot overflow, since no call takes time."""
 
     config: SentinelConfig
-    on_fire: Callable[[Fire], None]
-    """Called in order, as each fires."""
     events: int = 0
     """Events that triggers can see."""
     matched: int = 0
@@ -57,60 +56,45 @@ class Attempt:
     triggers: int = 0
     given_up: str | None = None
     """Why matching was given up (patterns that take too long), or None."""
-    _timer: Timer | None = None
     _scope: CodonScope = field(default_factory=lambda: CodonScope("", "", "", None, ""))
     _failure: Exception | None = None
     _last_ms: int = 0
+    _fired: deque[Fire] = field(default_factory=deque)
 
-    def run(self, source: Source, *, drain: bool = True) -> None:
-        """Play ``source`` through the sentinel's trigger and strategy; buffers left are flushed unless told not to.
+    def fires(self, source: Source, redactor: Redactor, *, drain: bool = True) -> Iterator[Fire]:
+        """Play ``source`` through the sentinel's trigger and strategy: each fire in order, as it happens.
 
-        A failure of ``on_fire`` comes out at the end.
+        Buffers left are flushed at the end unless told not to. Secrets are redacted as in a run.
+
+        Raises:
+            UsageError: the recording cannot be read to its end, or lacks the codon asked for.
         """
         time = StreamTime()
         stream = EventStream(
             None,
             time=time,
             timers=Timers(),
-            redactor=Redactor(enabled=False),
+            redactor=redactor,
             ids=IdSource(0),
             on_failure=_no_journal,
-            on_listener_failure=self._failed,
+            on_listener_failure=lambda failure: self._fail(failure.error),
         )
         index: TriggerIndex[str] = TriggerIndex(lambda _, reason: setattr(self, "given_up", reason))
         index.add(self.config.id, self.config.trigger)
-        strategy = make_strategy(self.config.execution)
-
-        def on_due(at_ms: int) -> None:
-            self._timer = None
-            due_ms = strategy.next_due_ms()
-            if due_ms is not None and due_ms <= at_ms:
-                self._fire(strategy.on_due(at_ms))
-            arm()
-
-        def arm() -> None:
-            due_ms = strategy.next_due_ms()
-            if due_ms is not None and (self._timer is None or self._timer.due_ms > due_ms):
-                if self._timer is not None:
-                    self._timer.cancel()
-                self._timer = stream.timers.at(due_ms, on_due)
+        gatherer = Gatherer(self.config.execution, stream.timers, on_due=self._fire, on_failure=self._fail)
 
         def on_event(event: Event) -> None:
             self._note(event)
             for match in index.route(event):
                 self.matched += 1
-                self._fire(strategy.on_match(match.events, event.at_ms))
-            arm()
+                self._fire(gatherer.on_match(match.events, event.at_ms))
 
         stream.subscribe(on_event, name=self.config.id)
-        source.play(stream, time)
+        for _ in source.play(stream, time):
+            yield from self._take()
         if drain:
-            self._fire(strategy.drain(self._last_ms))
-        if self._failure is not None:
-            raise self._failure
-
-    def _failed(self, failure: ListenerFailure) -> None:
-        self._failure = self._failure or failure.error
+            self._fire(gatherer.drain(self._last_ms))
+        yield from self._take()
 
     def summary(self, source: Source) -> dict[str, Any]:
         """The last line of ``try --json``."""
@@ -130,19 +114,32 @@ class Attempt:
         self.events += 1
         self._last_ms = event.at_ms
         if event.type == "codon.started":
-            data = event.data
-            self._scope = CodonScope(
-                str(data.get("codonId", "")),
-                str(data.get("baseCodonId") or data.get("codonId", "")),
-                str(data.get("codonName", "")),
-                data.get("codonDescription"),
-                str(data.get("startTime", "")),
-            )
+            self._scope = _scope(event.data)
 
     def _fire(self, batches: list[Batch]) -> None:
         for batch in batches:
             self.triggers += 1
-            self.on_fire(Fire(self.triggers, batch, self._scope))
+            self._fired.append(Fire(self.triggers, batch, self._scope))
+
+    def _fail(self, error: Exception) -> None:
+        self._failure = self._failure or error
+
+    def _take(self) -> Iterator[Fire]:
+        if self._failure is not None:
+            raise self._failure
+        while self._fired:
+            yield self._fired.popleft()
+
+
+def _scope(started: EventData) -> CodonScope:
+    codon_id, description = str(started.get("codonId", "")), started.get("codonDescription")
+    return CodonScope(
+        codon_id,
+        str(started.get("baseCodonId") or codon_id.partition("#")[0]),
+        str(started.get("codonName", "")),
+        description if isinstance(description, str) else None,
+        str(started.get("startTime", "")),
+    )
 
 
 async def render(fire: Fire, config: SentinelConfig, prompts: Prompts, sandbox: Sandbox) -> dict[str, str | None]:

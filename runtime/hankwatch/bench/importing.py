@@ -1,7 +1,6 @@
 """``journal import``: a recorded agent stream, or a foreign journal, as a journal of ours."""
 
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
 
 from hankwatch.bench.sources import Source
@@ -10,51 +9,46 @@ from hankwatch.core.errors import InfrastructureError, JournalWriteError, UsageE
 from hankwatch.core.redaction import Redactor
 from hankwatch.events.codec import encode_line
 from hankwatch.events.envelope import Event, IdSource
-from hankwatch.stream.bus import ListenerFailure
 from hankwatch.stream.stream import EventStream
 
 
-def import_journal(source: Source, out: Path, environ: Mapping[str, str]) -> Counter[str]:
+def import_journal(source: Source, out: Path, redactor: Redactor) -> Counter[str]:
     """Write ``source`` as a journal to ``out``; returns how many events of each type.
 
-    The same source gives the same bytes. Secrets of ``environ`` and of known shapes are redacted.
+    The same source gives the same bytes. ``out`` appears when it is whole; a failed import leaves nothing.
 
     Raises:
-        UsageError: ``out`` exists.
+        UsageError: ``out`` exists or its folder does not, or the source cannot be read to its end.
         JournalWriteError: it cannot be written.
     """
-    counts: Counter[str] = Counter()
-    failures: list[Exception] = []
-    time = StreamTime()
-    stream = EventStream(
-        None,
-        time=time,
-        timers=Timers(),
-        redactor=Redactor.from_environment(environ),
-        ids=IdSource(0),
-        on_failure=_no_journal,
-        on_listener_failure=lambda failure: _keep(failure, failures),
-    )
+    if out.exists() or out.is_symlink():
+        raise UsageError(f"{out} exists already", hint="name a new file; nothing was written")
+    if not out.parent.is_dir():
+        raise UsageError(f"the folder {out.parent} does not exist", hint="make it first; nothing was written")
+    partial = out.with_name(f"{out.name}.partial")
     try:
-        with out.open("xb") as file:
-
-            def write(event: Event) -> None:
-                file.write(encode_line(event))
-                counts[event.type] += 1
-
-            stream.subscribe(write, name="import")
-            source.play(stream, time)
-    except FileExistsError as error:
-        raise UsageError(f"{out} exists already", hint="name a new file; nothing was written") from error
+        counts = _write(source, partial, redactor)
+        partial.rename(out)
     except OSError as error:
-        raise JournalWriteError(out, str(error)) from error
-    if failures:
-        raise JournalWriteError(out, str(failures[0]))
+        raise JournalWriteError(out, error.strerror or str(error)) from error
+    finally:
+        partial.unlink(missing_ok=True)
     return counts
 
 
-def _keep(failure: ListenerFailure, failures: list[Exception]) -> None:
-    failures.append(failure.error)
+def _write(source: Source, path: Path, redactor: Redactor) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    written: list[Event] = []
+    time = StreamTime()
+    stream = EventStream(None, time=time, timers=Timers(), redactor=redactor, ids=IdSource(0), on_failure=_no_journal)
+    stream.subscribe(written.append, name="import")
+    with path.open("wb") as file:
+        for _ in source.play(stream, time):
+            for event in written:
+                file.write(encode_line(event))
+                counts[event.type] += 1
+            written.clear()
+    return counts
 
 
 def _no_journal(error: InfrastructureError) -> None:

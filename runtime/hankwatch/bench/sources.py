@@ -1,34 +1,30 @@
 """Recorded events from wherever they are: an execution, a journal, an agent program's own stream (spec hank 5)."""
 
-import gzip
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, cast
 
 from hankwatch.agents.detect import DIALECTS, ENVELOPE, detect
 from hankwatch.agents.evidence import Evidence
 from hankwatch.agents.outcome import decide
 from hankwatch.agents.program import Dialect
+from hankwatch.agents.signals import Junk, Signal
 from hankwatch.agents.translate import Translator
+from hankwatch.bench.journal_view import Part, Repeats, started_run, transition
+from hankwatch.bench.lines import LINE_GAP_MS, NO_STAMP_MS, journal_events, lines
 from hankwatch.core.clock import StreamTime
 from hankwatch.core.errors import UsageError
-from hankwatch.events.envelope import format_stamp
+from hankwatch.events.envelope import Event, format_stamp
+from hankwatch.events.payload import Payload
 from hankwatch.events.run import CodonCompleted, CodonStarted
 from hankwatch.events.shapes import ExitError, ExitSuccess
-from hankwatch.processes.lines import LineSplitter
-from hankwatch.runner.execution import find_execution
-from hankwatch.stream.reader import JournalReader
+from hankwatch.runner.execution import find_journal, find_run
 from hankwatch.stream.stream import EventStream
 
-LINE_GAP_MS = 5
-"""Distance of a line without a stamp from the line before it (spec hank 5)."""
-NO_STAMP_MS = 946_684_800_000
-"""Start of a stream without any stamp: 2000-01-01T00:00:00Z."""
 _DETECT_LINES = 200
-_CHUNK_BYTES = 1 << 20
+_DEFAULT_CODON = "imported"
 
 
 @dataclass(slots=True)
@@ -40,108 +36,158 @@ class Source:
     """``journal`` for our own envelope, else the agent program that wrote it."""
     codon: str | None = None
     """A journal: only this codon's events. An agent's stream: the codon id its events get."""
+    run: str | None = None
+    """A journal: only this run's events."""
+    tool_result_chars: int = 2_500
+    """An agent's stream: where the results of its tools are cut."""
+    redact: Callable[[str], str] = str
+    """An agent's stream: applied to a result before it is cut."""
     bad_lines: int = 0
     """Lines that became no event."""
     replayed: int = 0
-    """Events left out because their id was seen before."""
+    """Events left out because they came before."""
     counts: Counter[str] = field(default_factory=Counter)
     """What else did not become an event of its own (``Translator.counts``)."""
 
-    def play(self, stream: EventStream, time: StreamTime) -> None:
-        """Emit every event in order, stream time moving with them."""
+    def play(self, stream: EventStream, time: StreamTime) -> Iterator[None]:
+        """Emit every event in order, stream time moving with them; yields after each.
+
+        Raises:
+            UsageError: the file cannot be read to its end, or the journal has no such codon.
+        """
         if self.program == ENVELOPE:
-            self._play_journal(stream)
+            yield from self._play_journal(stream)
         else:
-            self._play_stream(stream, time)
+            yield from _Playing(self, stream, time).play()
 
-    def _play_journal(self, stream: EventStream) -> None:
-        reader = JournalReader(self.path)
-        seen: set[str] = set()
-        for event in reader.read():
-            if event.id and event.id in seen:
+    def _play_journal(self, stream: EventStream) -> Iterator[None]:
+        part, repeats = Part(self.run, self.codon), Repeats(self._first_events)
+        for event in journal_events(self.path):
+            if event is None:
+                self.bad_lines += 1
+            elif repeats.again(event):
                 self.replayed += 1
-                continue
-            seen.add(event.id)
-            if self.codon is None or self.codon in {event.data.get("codonId"), event.data.get("baseCodonId")}:
+            elif part.covers(event):
                 stream.emit_recorded(event)
-        self.bad_lines = reader.bad_lines
+                yield
+        if self.codon is not None and not _is_among(self.codon, part.codons):
+            known = ", ".join(part.codons) or "none"
+            raise UsageError(f"{self.path} has no codon {self.codon!r}", hint=f"its codons: {known}")
 
-    def _play_stream(self, stream: EventStream, time: StreamTime) -> None:
-        codon = self.codon or "imported"
-        dialect, translator, evidence = DIALECTS[self.program](), Translator(codon), Evidence()
-        at_ms = start_ms = _first_stamp(self.path, DIALECTS[self.program]())
-        time.advance_to(start_ms)
+    def _first_events(self, count: int) -> Iterator[Event]:
+        return islice((event for event in journal_events(self.path) if event is not None), count)
+
+
+def _is_among(codon: str, codons: dict[str, None]) -> bool:
+    return any(codon in {known, known.partition("#")[0]} for known in codons)
+
+
+class _Playing:
+    """One agent stream on its way to be a codon's events."""
+
+    def __init__(self, source: Source, stream: EventStream, time: StreamTime) -> None:
+        self._source = source
+        self._stream = stream
+        self._time = time
+        self._codon = source.codon or _DEFAULT_CODON
+        self._dialect = DIALECTS[source.program]()
+        self._translator = Translator(self._codon, tool_result_chars=source.tool_result_chars, redact=source.redact)
+        self._evidence = Evidence()
+
+    def play(self) -> Iterator[None]:
+        start_ms = _first_stamp(self._source.path, DIALECTS[self._source.program]())
+        at_ms = start_ms - LINE_GAP_MS
+        self._time.advance_to(start_ms)
         started = False
-        for line in _lines(self.path):
-            signals = dialect.feed(line)
-            at_ms = max(at_ms, dialect.stamp_ms) if dialect.stamp_ms is not None else at_ms + LINE_GAP_MS
-            time.advance_to(at_ms)
-            for signal in signals:
-                evidence.note(signal)
-                payloads = translator.translate(signal, at_ms)
-                if not started and not translator.counts["junk"]:
-                    started = True
-                    stream.emit(_started(codon, translator.session_id, start_ms))
-                stream.emit(*payloads)
-        for signal in dialect.finish():
-            evidence.note(signal)
-            stream.emit(*translator.translate(signal, at_ms))
-        stream.emit(*translator.finish())
-        ending = evidence.ending(exit_code=0, states_result=dialect.states_result)
-        outcome = decide(ending)
-        success = outcome.status == "success"
-        stream.emit(
-            CodonCompleted(
-                codon_id=codon,
-                success=success,
-                cost=translator.account.cost_usd,
-                duration=at_ms - start_ms,
-                exit_status=ExitSuccess() if success else ExitError(code=-1),
-                failure_reason=outcome.reason,
-            )
+        for line in lines(self._source.path):
+            if line.stub is not None:
+                self._source.bad_lines += 1
+            elif line.data.strip():
+                signals = self._dialect.feed(line.data)
+                stamp_ms = self._dialect.stamp_ms
+                at_ms = at_ms + LINE_GAP_MS if stamp_ms is None else max(at_ms, stamp_ms)
+                self._time.advance_to(at_ms)
+                for signal in signals:
+                    payloads = self._said(signal, at_ms)
+                    if not started and not isinstance(signal, Junk):
+                        started = True
+                        payloads = [self._started(start_ms), *payloads]
+                    yield from self._emit(payloads)
+        for signal in self._dialect.finish():
+            yield from self._emit(self._said(signal, at_ms))
+        yield from self._emit([*self._translator.finish(), self._completed(max(0, at_ms - start_ms))])
+        self._source.counts = self._translator.counts
+        self._source.bad_lines += self._translator.counts["junk"]
+
+    def _said(self, signal: Signal, at_ms: int) -> list[Payload]:
+        self._evidence.note(signal)
+        return self._translator.translate(signal, at_ms)
+
+    def _emit(self, payloads: list[Payload]) -> Iterator[None]:
+        if payloads:
+            self._stream.emit(*payloads)
+            yield
+
+    def _started(self, start_ms: int) -> Payload:
+        return CodonStarted(
+            codon_id=self._codon,
+            codon_name=self._codon,
+            session_id=self._translator.session_id,
+            start_time=format_stamp(start_ms),
         )
-        self.counts = translator.counts
-        self.bad_lines = translator.counts["junk"]
+
+    def _completed(self, duration_ms: int) -> Payload:
+        # How the process ended is not in its stream; the result line has the word.
+        outcome = decide(self._evidence.ending(exit_code=0, states_result=self._dialect.states_result))
+        success = outcome.status == "success"
+        return CodonCompleted(
+            codon_id=self._codon,
+            success=success,
+            cost=self._translator.account.cost_usd,
+            duration=duration_ms,
+            exit_status=ExitSuccess() if success else ExitError(code=-1),
+            failure_reason=outcome.reason,
+        )
 
 
-def _started(codon: str, session_id: str, start_ms: int) -> CodonStarted:
-    return CodonStarted(codon_id=codon, codon_name=codon, session_id=session_id, start_time=format_stamp(start_ms))
-
-
-def open_source(target: str, base: Path, *, agent: str | None = None, codon: str | None = None) -> Source:
+def open_source(
+    target: str,
+    base: Path,
+    *,
+    agent: str | None = None,
+    codon: str | None = None,
+    tool_result_chars: int = 2_500,
+    redact: Callable[[str], str] = str,
+) -> Source:
     """What ``target`` names: a file (journal or agent stream, gzipped or not), or a run under ``base``.
 
     Raises:
         RunNotFound: neither a file nor a run.
         UsageError: a file that is no recording, or ``agent`` names no program.
     """
-    path = Path(target)
-    if not path.is_file():
-        path = find_execution(target, base).layout.journal
-        if not path.is_file():
-            raise UsageError(f"{target} has no journal yet")
     if agent is not None and agent not in DIALECTS:
         raise UsageError(f"no agent program is named {agent!r}", hint=f"one of {', '.join(DIALECTS)}")
-    program = agent or detect(islice(_lines(path), _DETECT_LINES))
+    path = find_journal(target, base)
+    run = None if path == Path(target) else find_run(target, base).run or _latest_run(path)
+    program = agent or detect(line.data for line in islice(lines(path), _DETECT_LINES))
     if program is None:
+        programs = ", ".join(name for name in DIALECTS if name != ENVELOPE)
         raise UsageError(
             f"{path} is no recording that can be recognised",
-            hint=f"a journal, or a stream of {', '.join(name for name in DIALECTS if name != ENVELOPE)}; --agent NAME forces one",
+            hint=f"a journal, or a stream of {programs}; --agent NAME forces one",
         )
-    return Source(path, program, codon)
+    return Source(path, program, codon, run, tool_result_chars, redact)
 
 
-def _lines(path: Path) -> Iterator[bytes]:
-    splitter = LineSplitter()
-    with cast("BinaryIO", gzip.open(path)) if path.suffix == ".gz" else path.open("rb") as file:
-        while chunk := file.read(_CHUNK_BYTES):
-            yield from (line.data for line in splitter.feed(chunk))
-    yield from (line.data for line in splitter.finish())
+def _latest_run(journal: Path) -> str | None:
+    """The run that an execution's journal ends with; None when it holds none."""
+    started = [event for event in journal_events(journal) if event is not None and transition(event) == "RunStarted"]
+    return started_run(started[-1]) if started else None
 
 
 def _first_stamp(path: Path, dialect: Dialect) -> int:
-    for line in _lines(path):
-        dialect.feed(line)
+    for line in lines(path):
+        dialect.feed(line.data)
         if dialect.stamp_ms is not None:
             return dialect.stamp_ms
     return NO_STAMP_MS

@@ -1,7 +1,6 @@
 """``try``: a sentinel on recorded events."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 
 import anyio
@@ -16,12 +15,16 @@ from hankwatch.cli.settings import cli_settings
 from hankwatch.config.diagnostics import Diagnostics
 from hankwatch.core.clock import SystemClock
 from hankwatch.core.errors import ConfigError, RenderFault
-from hankwatch.core.text import strip_controls
+from hankwatch.core.redaction import Redactor
 from hankwatch.events.envelope import format_stamp
+from hankwatch.hank.templates import sentinel_template_faults
 from hankwatch.sandbox.sandbox import Sandbox
 from hankwatch.sentinels.config import SentinelConfig
 from hankwatch.sentinels.loader import SentinelSource, read_config_file
-from hankwatch.sentinels.prompts import Prompts, check_prompts, read_prompts
+from hankwatch.sentinels.prompts import Prompts, read_prompts
+
+Texts = dict[str, str | None]
+"""``system`` and ``user``, and ``renderError`` where they could not be made."""
 
 
 def attempt(
@@ -41,71 +44,57 @@ def attempt(
     sentinel = read_config_file(path, diagnostics)
     if sentinel.config is None or not diagnostics.ok:
         raise ConfigError(diagnostics.errors)
-    source = open_source(target, base_dir(settings, environ), agent=agent, codon=codon)
-    console = output.people(as_json=as_json)
-    fires: list[Fire] = []
-    attempted = Attempt(sentinel.config, fires.append if render else _shower(sentinel.config, console, as_json=as_json))
-    with _working(f"Playing {output.shown_path(source.path)}"):
-        attempted.run(source, drain=drain)
-    if render:
-        anyio.run(_show_rendered, fires, sentinel, as_json)
+    redactor = Redactor.from_environment(environ, enabled=settings.redaction.enabled)
+    source = open_source(
+        target,
+        base_dir(settings, environ),
+        agent=agent,
+        codon=codon,
+        tool_result_chars=settings.run.tool_result_chars,
+        redact=redactor.text,
+    )
+    attempted = Attempt(sentinel.config)
+    fires = attempted.fires(source, redactor, drain=drain)
+    console = output.people(as_json=as_json, endless=True)
+    with output.working(f"Playing {output.shown_path(source.path)}"):
+        if render:
+            anyio.run(_show_rendered, fires, sentinel, console, as_json)
+        else:
+            for fire in fires:
+                _show(fire, sentinel.config, {}, console, as_json=as_json)
     if as_json:
         output.print_json({"summary": attempted.summary(source)})
     _say(attempted, source, console)
     return 0
 
 
-@contextmanager
-def _working(what: str) -> Iterator[None]:
-    console = output.stderr()
-    if console.is_terminal:
-        with console.status(what):
-            yield
-    else:
-        yield
-
-
-def _shower(config: SentinelConfig, console: Console, *, as_json: bool) -> Callable[[Fire], None]:
-    strategy = config.execution.strategy
-
-    def show(fire: Fire) -> None:
-        if as_json:
-            output.print_json(fire.as_json(strategy))
-        else:
-            console.print(_headline(fire))
-
-    return show
-
-
-def _headline(fire: Fire) -> Text:
+def _show(fire: Fire, config: SentinelConfig, texts: Texts, console: Console, *, as_json: bool) -> None:
+    if as_json:
+        output.print_json(fire.as_json(config.execution.strategy) | texts, endless=True)
+        return
     types = sorted({event.type for event in fire.batch.events})
     count = len(fire.batch.events)
-    return Text.assemble(
-        (f"#{fire.number}", "bold cyan"),
-        f"  {format_stamp(fire.batch.at_ms)}  {fire.batch.cause!s:<10} {count} event{'s' * (count != 1)}: {', '.join(types)}",
-    )
+    stamp, cause = format_stamp(fire.batch.at_ms), f"{fire.batch.cause!s:<10}"
+    head = f"  {stamp}  {cause} {count} event{'s' * (count != 1)}: {', '.join(types)}"
+    console.print(Text.assemble((f"#{fire.number}", "bold cyan"), head))
+    for name, text in texts.items():
+        if text is not None:
+            console.print(Text(f"  {name}:", style="bold"))
+            console.print("    " + text.replace("\n", "\n    "))
 
 
-async def _show_rendered(fires: list[Fire], source: SentinelSource, as_json: bool) -> None:
+async def _show_rendered(fires: Iterator[Fire], source: SentinelSource, console: Console, as_json: bool) -> None:
     config = source.config
     assert config is not None
     prompts = read_prompts(config, base_dir=source.base_dir, root=source.root)
-    console = output.people(as_json=as_json)
     async with Sandbox(clock=SystemClock()) as sandbox:
-        await check_prompts(prompts, sandbox)
+        if faults := await sentinel_template_faults(source, sandbox):
+            raise ConfigError(faults)
         for fire in fires:
-            texts = await _texts(fire, config, prompts, sandbox)
-            if as_json:
-                output.print_json(fire.as_json(config.execution.strategy) | texts)
-                continue
-            console.print(_headline(fire))
-            for name in ("system", "user", "renderError"):
-                if text := texts.get(name):
-                    console.print(Text(f"  {name}:", style="bold"))
-                    console.print(Text("    " + strip_controls(text).replace("\n", "\n    ")))
+            _show(fire, config, await _texts(fire, config, prompts, sandbox), console, as_json=as_json)
 
 
-async def _texts(fire: Fire, config: SentinelConfig, prompts: Prompts, sandbox: Sandbox) -> dict[str, str | None]:
+async def _texts(fire: Fire, config: SentinelConfig, prompts: Prompts, sandbox: Sandbox) -> Texts:
     try:
         return await render(fire, config, prompts, sandbox)
     except RenderFault as fault:

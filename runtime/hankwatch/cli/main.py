@@ -4,25 +4,27 @@ Bodies are imported when their command runs, so that ``--help`` loads neither a 
 runtime (design rule 10).
 """
 
+import io
 import sys
+import traceback
 from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
 
 from hankwatch import __version__
-from hankwatch.core.errors import HankwatchError
+
+_COMMON = frozenset({"-q", "--quiet", "-v", "--verbose", "--debug"})
 
 app = typer.Typer(
     name="hankwatch",
     help="Run coding agents under sentinels: watch their events, ask a model, write reports.",
-    no_args_is_help=True,
     rich_markup_mode=None,  # Rich doubles the start-up of --help
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-journal_app = typer.Typer(help="Look into a journal, or make one from a recorded stream.", no_args_is_help=True)
-sentinel_app = typer.Typer(help="Work on what sentinels wrote.", no_args_is_help=True)
+journal_app = typer.Typer(help="Look into a journal, or make one from a recorded stream.")
+sentinel_app = typer.Typer(help="Work on what sentinels wrote.")
 app.add_typer(journal_app, name="journal")
 app.add_typer(sentinel_app, name="sentinel")
 
@@ -31,7 +33,7 @@ Run = Annotated[str, typer.Argument(metavar="[RUN]", help="A path, the beginning
 Config = Annotated[Path | None, typer.Option("--config", help="Settings file instead of the one found.")]
 
 
-@app.callback()
+@app.callback(invoke_without_command=True)
 def common(
     context: typer.Context,
     *,
@@ -40,11 +42,22 @@ def common(
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Every event, with its payload.")] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
 ) -> None:
-    """Options that hold for every command."""
+    """Options that hold for every command; understood before and behind it."""
     if version:
         typer.echo(__version__)
         raise typer.Exit
-    context.obj = {"quiet": quiet, "verbose": verbose, "debug": debug}
+    del debug  # looked for where a failure ends up
+    context.obj = {"quiet": quiet, "verbose": verbose}
+    _help_alone(context)
+
+
+@journal_app.callback(invoke_without_command=True)
+@sentinel_app.callback(invoke_without_command=True)
+def _help_alone(context: typer.Context) -> None:
+    """Without a command there is only help to give."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+        raise typer.Exit
 
 
 @app.command()
@@ -96,16 +109,23 @@ def runs(*, config: Config = None, as_json: Json = False) -> None:
 
 @app.command()
 def validate(
-    path: Annotated[Path, typer.Argument(help="A hank.json, its folder, or one sentinel config.")] = Path(),
+    context: typer.Context,
+    path: Annotated[
+        Path, typer.Argument(help="A hank.json, its folder, one sentinel config, or a settings file.")
+    ] = Path(),
     *,
     config: Config = None,
     as_json: Json = False,
-    print_schema: Annotated[str | None, typer.Option(help="Print a JSON Schema (hank, sentinel) and stop.")] = None,
+    print_schema: Annotated[
+        str | None, typer.Option(help="Print a JSON Schema (hank, sentinel, settings) and stop.")
+    ] = None,
 ) -> None:
     """Report every fault of a hank or config file, with file, line and what would be right."""
     from hankwatch.cli import validate as commands
 
-    raise typer.Exit(commands.validate(path, config=config, as_json=as_json, print_schema=print_schema))
+    raise typer.Exit(
+        commands.validate(path, config=config, as_json=as_json, print_schema=print_schema, verbose=_verbosity(context))
+    )
 
 
 @app.command(name="try")
@@ -141,17 +161,20 @@ def try_(
 
 @app.command()
 def tail(
+    context: typer.Context,
     target: Run = "latest",
     *,
     types: Annotated[list[str] | None, typer.Option("--type", help="Only this type; may be given again.")] = None,
-    since: Annotated[int, typer.Option(help="Begin behind this cursor.")] = 0,
+    since: Annotated[int, typer.Option(min=0, help="Begin behind this cursor.")] = 0,
     config: Config = None,
     as_json: Json = False,
 ) -> None:
     """Follow a journal, from its beginning or from a cursor, until its run ends."""
     from hankwatch.cli import journal as commands
 
-    raise typer.Exit(commands.tail(target, types=types, since=since, config=config, as_json=as_json))
+    raise typer.Exit(
+        commands.tail(target, types=types, since=since, config=config, as_json=as_json, verbose=_verbosity(context))
+    )
 
 
 @journal_app.command(name="stats")
@@ -168,13 +191,16 @@ def journal_import(
     *,
     out: Annotated[Path, typer.Option(help="The journal to write; must not exist.")],
     agent: Annotated[str | None, typer.Option(help="Which program wrote the stream (else detected).")] = None,
-    codon: Annotated[str, typer.Option(help="Codon id of the events.")] = "imported",
+    codon: Annotated[
+        str | None, typer.Option(help="A stream: codon id of its events. A journal: only this codon.")
+    ] = None,
+    config: Config = None,
     as_json: Json = False,
 ) -> None:
     """Turn a recorded agent stream or a foreign journal into a journal of ours."""
     from hankwatch.cli import journal as commands
 
-    raise typer.Exit(commands.import_(source, out=out, agent=agent, codon=codon, as_json=as_json))
+    raise typer.Exit(commands.import_(source, out=out, agent=agent, codon=codon, config=config, as_json=as_json))
 
 
 @sentinel_app.command(name="rebuild")
@@ -197,24 +223,25 @@ def _verbosity(context: typer.Context) -> int:
 
 def main() -> NoReturn:
     """Entry point: runs a command and turns what went wrong into the documented form and exit code."""
-    try:
-        app(standalone_mode=True)
-    except HankwatchError as error:
-        if "--debug" in sys.argv:
-            raise
-        from hankwatch.cli.output import print_error
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # file names can hold any byte, terminals not any letter
+    sys.exit(_carry_out(_common_first(sys.argv[1:])))
 
-        print_error(error)
-        sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        sys.exit(130)
-    except BrokenPipeError:  # the reader went away, as `| head` does
-        sys.stderr.close()
-        sys.exit(0)
-    except Exception as error:  # people never get a traceback they did not ask for
-        if "--debug" in sys.argv:
-            raise
-        typer.echo(f"error[internal]: {type(error).__name__}: {error}", err=True)
-        typer.echo("hint: this is a defect of hankwatch; --debug before the command shows where", err=True)
-        sys.exit(3)
-    sys.exit(0)
+
+def _common_first(arguments: list[str]) -> list[str]:
+    """``-q``, ``-v`` and ``--debug`` are understood behind the command as well."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    common = [argument for argument in arguments[:end] if argument in _COMMON]
+    return [*common, *(argument for argument in arguments[:end] if argument not in _COMMON), *arguments[end:]]
+
+
+def _carry_out(arguments: list[str]) -> int:
+    try:
+        return int(app(args=arguments, prog_name="hankwatch", standalone_mode=False) or 0)
+    except Exception as error:  # noqa: BLE001 - people never get a traceback they did not ask for
+        if "--debug" in arguments:
+            traceback.print_exc()
+        from hankwatch.cli import failure
+
+        return failure.explain(error)

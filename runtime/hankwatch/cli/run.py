@@ -5,6 +5,7 @@ from pathlib import Path
 
 import anyio
 from rich.console import Console
+from rich.text import Text
 
 from hankwatch.app import LiveRun, RunOptions, open_run
 from hankwatch.cli import output
@@ -127,13 +128,15 @@ def _summarise(result: RunResult, live: LiveRun, *, as_json: bool, console: Cons
             dropped = s.dropped_triggers + s.abandoned_triggers
             rows.add_row(s.sentinel_id, s.codon_id, *map(str, (s.fired, s.failed, s.calls, cost, dropped)), s.report)
         console.print(rows)
-        console.print(f"Reports lie below {output.shown_path(root)}", markup=False)
+        console.print(f"Reports lie below {output.shown_path(root)}")
     for missing in result.not_loaded:
         console.print(
             f"warning: sentinel {missing.sentinel_id} of {missing.codon_id} did not run: {missing.reason}",
             style="yellow",
             markup=False,
         )
-    outcome = "[bold green]succeeded[/]" if result.success else f"[bold red]failed[/] ({result.reason})"
-    console.print(f"\nRun {result.record.run_id} {outcome}; agents cost {output.money(result.record.cost_usd)}.")
-    console.print(f"Journal: {output.shown_path(live.execution.layout.journal)}", markup=False)
+    outcome = ("succeeded", "bold green") if result.success else ("failed", "bold red")
+    why = "" if result.success else f" ({result.reason})"
+    cost = output.money(result.record.cost_usd)
+    console.print(Text.assemble(f"\nRun {result.record.run_id} ", outcome, f"{why}; agents cost {cost}."))
+    console.print(f"Journal: {output.shown_path(live.execution.layout.journal)}")

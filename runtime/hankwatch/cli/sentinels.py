@@ -7,7 +7,7 @@ from hankwatch.app import base_dir
 from hankwatch.cli import output
 from hankwatch.cli.settings import cli_settings
 from hankwatch.core.errors import UsageError
-from hankwatch.runner.execution import find_execution
+from hankwatch.runner.execution import find_run
 from hankwatch.sentinels.reports import rebuild as rebuild_reports
 from hankwatch.stream.lock import OwnerLock, lock_path
 from hankwatch.stream.reader import JournalReader
@@ -16,7 +16,7 @@ from hankwatch.stream.reader import JournalReader
 def rebuild(target: str, sentinel: str | None, *, config: Path | None, as_json: bool) -> int:
     """Write reports anew; 0, or 1 when one could not be written. Holds the run's lock, so a live run is refused."""
     settings, environ = cli_settings(config)
-    execution = find_execution(target, base_dir(settings, environ))
+    execution = find_run(target, base_dir(settings, environ)).execution
     layout = execution.layout
     if not layout.journal.is_file():
         raise UsageError(f"{target} has no journal yet")
@@ -30,5 +30,5 @@ def rebuild(target: str, sentinel: str | None, *, config: Path | None, as_json: 
         if as_json:
             output.print_json({"path": report.path, "entries": report.entries, "error": report.error})
         what = f"{report.entries} entries" if report.error is None else f"failed: {report.error}"
-        console.print(f"{report.path}: {what}", markup=False)
+        console.print(f"{report.path}: {what}")
     return 1 if any(report.error for report in rebuilt) else 0

@@ -1,80 +1,128 @@
-"""``validate``: every fault and lint of a hank or of one sentinel config."""
+"""``validate``: every fault and lint of a hank or of one config file, and the settings that hold."""
 
 import os
+import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import orjson
+import anyio
 
 from hankwatch.cli import output
 from hankwatch.config.diagnostics import Diagnostic, Diagnostics
 from hankwatch.config.resources import resource
 from hankwatch.config.source import Document
+from hankwatch.core.clock import SystemClock
 from hankwatch.core.errors import UsageError
-from hankwatch.hank.load import LoadedHank, load_hank
-from hankwatch.sentinels.config import parse_sentinel
-from hankwatch.settings import load_settings
+from hankwatch.hank.load import FILE, LoadedHank, check_sentinel, load_hank
+from hankwatch.hank.model import Hank
+from hankwatch.hank.templates import sentinel_template_faults, template_faults
+from hankwatch.sandbox.sandbox import Sandbox
+from hankwatch.sentinels.config import SentinelConfig
+from hankwatch.sentinels.loader import read_config_file
+from hankwatch.settings import LEGACY_FILE, LoadedSettings, load_settings
 
-SCHEMAS = ("hank", "sentinel")
+_SUFFIX = ".schema.json"
 
 
-def validate(path: Path, *, config: Path | None, as_json: bool, print_schema: str | None) -> int:
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    """What was found out about a path."""
+
+    faults: list[Diagnostic]
+    settings: LoadedSettings | None = None
+    hank: Hank | None = None
+    sentinels: int = 0
+
+
+def validate(path: Path, *, config: Path | None, as_json: bool, print_schema: str | None, verbose: int) -> int:
     """Report; 0 without errors, 1 with any. Warnings alone are no failure."""
     if print_schema is not None:
         return _print_schema(print_schema)
     if not path.exists():
-        raise UsageError(f"{path} does not exist", hint="name a hank.json, its folder, or a sentinel config")
-    hank: LoadedHank | None = None
-    if _is_sentinel(path):
-        diagnostics = _sentinel_faults(path)
-    else:
-        hank = load_hank(path, output.shown_path(path / "hank.json" if path.is_dir() else path))
-        diagnostics = [*hank.diagnostics, *_settings_faults(hank, config)]
-    errors = sum(d.severity == "error" for d in diagnostics)
+        raise UsageError(f"{path} does not exist", hint="name a hank.json, its folder, or a config file")
+    checked = _check(path, config)
+    errors = sum(fault.severity == "error" for fault in checked.faults)
     if as_json:
-        output.print_json({"diagnostics": [d.as_json() for d in diagnostics], "ok": errors == 0})
-        return 1 if errors else 0
-    console = output.stdout()
-    output.print_diagnostics(diagnostics, console)
-    what = f"{errors} error{'s' * (errors != 1)}, {len(diagnostics) - errors} warning{'s' * (len(diagnostics) - errors != 1)}"
-    console.print(f"{output.shown_path(path)}: {what if diagnostics else 'no faults'}{_counts(hank)}")
+        output.print_json({"diagnostics": [fault.as_json() for fault in checked.faults], "ok": errors == 0})
+    else:
+        _show(path, checked, errors, verbose)
     return 1 if errors else 0
 
 
-def _counts(hank: LoadedHank | None) -> str:
-    if hank is None or hank.config is None:
-        return ""
-    codons = len(list(hank.config.codons()))
-    sentinels = sum(map(len, hank.sentinels.values()))
-    return f" ({codons} codon{'s' * (codons != 1)}, {sentinels} sentinel{'s' * (sentinels != 1)})"
+def _check(path: Path, config: Path | None) -> _Checked:
+    shown = output.shown_path(path / FILE if path.is_dir() else path)
+    match _kind(path):
+        case "sentinel":
+            return _Checked([*check_sentinel(Path(shown)), *anyio.run(_sentinel_templates, Path(shown))])
+        case "settings":
+            settings = load_settings(environ=os.environ, cwd=Path.cwd(), config=Path(shown))
+            return _Checked(list(settings.diagnostics), settings)
+        case _:
+            hank = load_hank(path, shown)
+            templates = anyio.run(_hank_templates, hank) if any(hank.sentinels.values()) else []
+            overrides = hank.config.overrides if hank.config else None
+            settings = load_settings(
+                environ=os.environ, cwd=Path.cwd(), hank_dir=hank.hank_dir, overrides=overrides, config=config
+            )
+            faults = [*hank.diagnostics, *templates, *settings.diagnostics]
+            return _Checked(faults, settings, hank.config, sum(map(len, hank.sentinels.values())))
 
 
-def _is_sentinel(path: Path) -> bool:
-    """A file is a sentinel config when it has what only those have."""
+def _kind(path: Path) -> str:
+    """Which config a file is: by its name, else by the keys that only one kind has."""
     if path.is_dir():
-        return False
+        return "hank"
+    if path.suffix == ".toml" or path.name == LEGACY_FILE:
+        return "settings"
     value: Any = Document.load(path).value
-    return isinstance(value, dict) and "hank" not in value and bool({"trigger", "execution"} & value.keys())
-
-
-def _sentinel_faults(path: Path) -> list[Diagnostic]:
-    diagnostics = Diagnostics()
-    document = Document.load(path, output.shown_path(path))
-    parse_sentinel(document, diagnostics)
-    return list(diagnostics)
-
-
-def _settings_faults(hank: LoadedHank, config: Path | None) -> Diagnostics:
-    overrides = hank.config.overrides if hank.config else None
-    loaded = load_settings(
-        environ=os.environ, cwd=Path.cwd(), hank_dir=hank.hank_dir, overrides=overrides, config=config
+    keys = set(value) if isinstance(value, dict) else set()
+    of_sentinels, of_hanks = (
+        len(keys & {field.alias or name for name, field in model.model_fields.items()})
+        for model in (SentinelConfig, Hank)
     )
-    return loaded.diagnostics
+    return "sentinel" if "hank" not in keys and of_sentinels > of_hanks else "hank"
+
+
+async def _hank_templates(hank: LoadedHank) -> list[Diagnostic]:
+    async with Sandbox(clock=SystemClock()) as sandbox:
+        return await template_faults(hank, sandbox)
+
+
+async def _sentinel_templates(path: Path) -> list[Diagnostic]:
+    async with Sandbox(clock=SystemClock()) as sandbox:
+        return await sentinel_template_faults(read_config_file(path, Diagnostics()), sandbox)
+
+
+def _show(path: Path, checked: _Checked, errors: int, verbose: int) -> None:
+    console = output.stdout()
+    output.print_diagnostics(checked.faults, console)
+    if checked.settings is not None and verbose >= 0:
+        rows = output.table("setting", "value", "from")
+        for name, value, origin in checked.settings.rows():
+            if verbose > 0 or origin != "default":
+                rows.add_row(name, value, origin)
+        if rows.row_count:
+            console.print(rows)
+    warnings = len(checked.faults) - errors
+    found = f"{_some(errors, 'error')}, {_some(warnings, 'warning')}" if checked.faults else "no faults"
+    console.print(f"{output.shown_path(path)}: {found}{_counts(checked)}")
+
+
+def _counts(checked: _Checked) -> str:
+    if checked.hank is None:
+        return ""
+    return f" ({_some(len(list(checked.hank.codons())), 'codon')}, {_some(checked.sentinels, 'sentinel')})"
+
+
+def _some(count: int, what: str) -> str:
+    return f"{count} {what}{'s' * (count != 1)}"
 
 
 def _print_schema(name: str) -> int:
-    if name not in SCHEMAS:
-        raise UsageError(f"no schema is named {name!r}", hint=f"one of {', '.join(SCHEMAS)}")
-    schema = orjson.loads(resource("schemas", f"{name}.schema.json").read_bytes())
-    output.stdout().print(orjson.dumps(schema, option=orjson.OPT_INDENT_2).decode(), markup=False)
+    files = sorted(resource("schemas").glob(f"*{_SUFFIX}"))
+    known = {file.name.removesuffix(_SUFFIX): file for file in files}
+    if name not in known:
+        raise UsageError(f"no schema is named {name!r}", hint=f"one of {', '.join(known)}")
+    sys.stdout.write(known[name].read_text(encoding="utf-8"))
     return 0

@@ -37,6 +37,17 @@ async def template_faults(hank: LoadedHank, sandbox: Sandbox, *, required_only: 
     return found.items
 
 
+async def sentinel_template_faults(source: SentinelSource, sandbox: Sandbox) -> list[Diagnostic]:
+    """Every prompt of one sentinel, read from its own file, that does not parse."""
+    found = Diagnostics()
+    if source.config is not None:
+        nowhere = LoadedHank(Path(), Path.cwd(), Document.from_value(None, "hank.json"), None, Diagnostics())
+        written = _Written(nowhere, source, source.config, "")
+        async for field, fault in _faults(source, source.config, sandbox):
+            written.add(found, field, fault)
+    return found.items
+
+
 async def _faults(
     source: SentinelSource, config: SentinelConfig, sandbox: Sandbox
 ) -> AsyncIterator[tuple[str, TemplateFault]]:

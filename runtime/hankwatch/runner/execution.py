@@ -127,9 +127,11 @@ def _began(execution: Execution) -> tuple[int, str]:
 
 
 def run_ids(execution: Execution) -> list[str]:
-    """Ids of its runs that started an agent."""
-    folder = execution.layout.managed / "runs"
-    return [run.name for run in folder.iterdir()] if folder.is_dir() else []
+    """Ids of its runs that started an agent; none where they may not be read."""
+    try:
+        return [run.name for run in (execution.layout.managed / "runs").iterdir()]
+    except OSError:  # none yet, or none of this user's business
+        return []
 
 
 @dataclass(frozen=True, slots=True)

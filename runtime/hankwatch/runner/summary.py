@@ -1,10 +1,11 @@
 """What one execution did, folded from its journal: what ``runs`` lists."""
 
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+from hankwatch.core.contain import contain
 from hankwatch.events.envelope import Event
 from hankwatch.runner.execution import Execution
 from hankwatch.runner.state import RunRecord, fold
@@ -30,15 +31,13 @@ class RunSummary:
     dropped: int = 0
     """Triggers that did not fit into a queue."""
     bad_lines: int = 0
+    unreadable: str | None = None
+    """Why its journal could not be read or folded, or None."""
 
     @property
     def outcome(self) -> str:
-        """``live``, ``completed``, ``failed``, ``empty`` or, with neither an end nor a holder, ``crashed``."""
-        if self.live:
-            return "live"
-        if self.record is None:
-            return "empty"
-        return "crashed" if self.record.status == "running" else self.record.status
+        """``live``, ``completed``, ``failed``, ``empty``, ``unreadable`` or, with neither end nor holder, ``crashed``."""
+        return "unreadable" if self.unreadable is not None else _outcome(self.record, live=self.live)
 
     def as_json(self) -> dict[str, Any]:
         """One line of ``runs --json``."""
@@ -56,6 +55,7 @@ class RunSummary:
             "sentinelErrors": self.failed,
             "droppedTriggers": self.dropped,
             "badLines": self.bad_lines,
+            "unreadable": self.unreadable,
         }
 
 
@@ -76,20 +76,38 @@ class _Counts:
 
 
 def summarise(execution: Execution) -> RunSummary:
-    """Fold one journal."""
-    reader, counts = JournalReader(execution.layout.journal), _Counts()
-    for event in _events(reader):
-        counts.take(event)
-    return RunSummary(
-        execution,
-        live=holder(lock_path(execution.layout.journal)) is not None,
-        record=fold(counts.transitions).current,
-        fired=counts.seen["sentinel.triggered"],
-        failed=counts.seen["sentinel.error"],
-        dropped=counts.seen["dropped"],
-        bad_lines=reader.bad_lines,
-    )
+    """Fold one journal; one that cannot be read is summarised as such."""
+    summary = RunSummary(execution, live=False, record=None)
+    with contain(lambda error: setattr(summary, "unreadable", f"{type(error).__name__}: {error}")):
+        summary.live = is_live(execution.layout.journal)
+        reader, counts = JournalReader(execution.layout.journal), _Counts()
+        for event in reader.read(types=_TYPES) if reader.path.exists() else ():
+            counts.take(event)
+        summary.record = fold(counts.transitions).current
+        summary.fired = counts.seen["sentinel.triggered"]
+        summary.failed = counts.seen["sentinel.error"]
+        summary.dropped = counts.seen["dropped"]
+        summary.bad_lines = reader.bad_lines
+    return summary
 
 
-def _events(reader: JournalReader) -> Iterable[Event]:
-    return reader.read(types=_TYPES) if reader.path.exists() else ()
+def is_live(journal: Path) -> bool:
+    """Whether a process holds the journal (design "How it runs" 8); not, when its lock may not be looked at."""
+    try:
+        return holder(lock_path(journal)) is not None
+    except OSError:
+        return False
+
+
+def latest_outcome(journal: Path) -> str:
+    """How the latest run of a journal ended, in the words of ``RunSummary.outcome``."""
+    record = fold(JournalReader(journal).read(types={"state.transition"})).current
+    return _outcome(record, live=is_live(journal))
+
+
+def _outcome(record: RunRecord | None, *, live: bool) -> str:
+    if live:
+        return "live"
+    if record is None:
+        return "empty"
+    return "crashed" if record.status == "running" else record.status

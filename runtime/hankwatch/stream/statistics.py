@@ -1,9 +1,12 @@
 """What a journal holds, and whether it is whole: one pass over the file."""
 
+import zlib
+from array import array
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from hankwatch.core.errors import UsageError
 from hankwatch.events.envelope import Event
 from hankwatch.stream.reader import JournalReader
 
@@ -31,11 +34,11 @@ class JournalStatistics:
     torn_tail_bytes: int = 0
     """Behind the last newline, when they are no whole event; the next writer moves them aside."""
     repeated_ids: int = 0
+    """Ids that were there before, within a run or not."""
     backward_stamps: int = 0
     """Events stamped before their predecessor."""
     flags: Counter[str] = field(default_factory=Counter)
     """How often tolerant reading had to help."""
-    _ids: set[str] = field(default_factory=set)
     _last_ms: int = 0
 
     @property
@@ -62,8 +65,6 @@ class JournalStatistics:
         kind = self.types.setdefault(event.type, TypeStatistics())
         kind.count += 1
         kind.size_bytes += event.size_bytes
-        self.repeated_ids += event.id in self._ids
-        self._ids.add(event.id)
         self.backward_stamps += event.at_ms < self._last_ms
         self._last_ms = max(self._last_ms, event.at_ms)
         self.first = self.first or event.timestamp
@@ -71,20 +72,39 @@ class JournalStatistics:
 
 
 def journal_statistics(path: Path) -> JournalStatistics:
-    """Read a whole journal, plain or gzipped.
+    """Read a whole journal, plain or gzipped; memory grows by eight bytes per event.
 
     Raises:
-        FileNotFoundError: there is none.
+        UsageError: it cannot be read to its end.
     """
-    found, reader = JournalStatistics(path, path.stat().st_size), JournalReader(path)
+    found, reader, ids = JournalStatistics(path), JournalReader(path), _Ids()
     end = 0
-    for event in reader.read():
-        found._take(event)
-        end = event.cursor
-    found.bad_lines, found.flags = reader.bad_lines, reader.flags
-    if path.suffix != ".gz" and end < found.size_bytes:
-        found.torn_tail_bytes = _behind_last_newline(path, end)
+    try:
+        found.size_bytes = path.stat().st_size
+        for event in reader.read():
+            found._take(event)
+            ids.add(event.id)
+            end = event.cursor
+        if path.suffix != ".gz" and end < found.size_bytes:
+            found.torn_tail_bytes = _behind_last_newline(path, end)
+    except (OSError, EOFError, zlib.error) as error:
+        raise UsageError(f"{path} cannot be read to its end: {error}") from error
+    found.bad_lines, found.flags, found.repeated_ids = reader.bad_lines, reader.flags, ids.repeated()
     return found
+
+
+class _Ids:
+    """Counts repeats by hash: a few hundred numbers at a time are compared, never all of them."""
+
+    def __init__(self) -> None:
+        self._parts = [array("q") for _ in range(1024)]
+
+    def add(self, name: str) -> None:
+        number = hash(name)
+        self._parts[number % 1024].append(number)
+
+    def repeated(self) -> int:
+        return sum(len(part) - len(set(part)) for part in self._parts)
 
 
 def _behind_last_newline(path: Path, after: int) -> int:

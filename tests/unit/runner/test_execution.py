@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hankwatch.core.errors import RunNotFound, UsageError
-from hankwatch.runner.execution import Execution, find_execution, new_execution_dir, prepare
+from hankwatch.runner.execution import Execution, find_run, new_execution_dir, prepare
 from hankwatch.runner.layout import Layout
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
@@ -60,7 +60,7 @@ def test_missing_data_is_a_usage_error(tmp_path: Path, hank: Path) -> None:
 def test_latest_is_the_newest_execution(tmp_path: Path, hank: Path) -> None:
     for name in ("1-a", "3-c", "2-b"):
         make(tmp_path, name, hank)
-    assert find_execution("latest", tmp_path).name == "3-c"
+    assert find_run("latest", tmp_path).execution.name == "3-c"
 
 
 def test_a_prefix_or_a_path_or_a_run_id_finds_an_execution(tmp_path: Path, hank: Path) -> None:
@@ -68,20 +68,20 @@ def test_a_prefix_or_a_path_or_a_run_id_finds_an_execution(tmp_path: Path, hank:
         make(tmp_path, name, hank)
     (tmp_path / "1-a" / ".hankweave" / "runs" / "99-run").mkdir(parents=True)
     for name in ("1-", str(tmp_path / "1-a"), "99-"):
-        assert find_execution(name, tmp_path).name == "1-a"
+        assert find_run(name, tmp_path).execution.name == "1-a"
 
 
 def test_an_ambiguous_prefix_names_the_candidates(tmp_path: Path, hank: Path) -> None:
     for name in ("1-a", "1-b"):
         make(tmp_path, name, hank)
     with pytest.raises(UsageError, match="1-b, 1-a"):
-        find_execution("1", tmp_path)
+        find_run("1", tmp_path)
 
 
 @pytest.mark.parametrize("name", ["latest", "zzz", "/nowhere"])
 def test_nothing_found_says_how_to_list(tmp_path: Path, name: str) -> None:
     with pytest.raises(RunNotFound) as caught:
-        find_execution(name, tmp_path / "empty")
+        find_run(name, tmp_path / "empty")
     assert "hankwatch runs" in str(caught.value.hint)
 
 

@@ -1,0 +1,54 @@
+"""A journal followed for as long as its run lives (spec cli, ``tail``)."""
+
+from collections.abc import Callable
+from contextlib import aclosing
+from pathlib import Path
+
+import anyio
+
+from hankwatch.core.clock import Clock
+from hankwatch.core.errors import UsageError
+from hankwatch.events.envelope import Event
+from hankwatch.stream.lock import holder, lock_path
+from hankwatch.stream.reader import JournalReader
+
+_LOOK_S = 0.25
+"""How often it is looked whether the writer still lives."""
+
+
+def check_cursor(path: Path, cursor: int) -> None:
+    """Refuse a cursor at which no event of this journal ends.
+
+    Raises:
+        UsageError: it is none.
+    """
+    if cursor == 0 or path.suffix == ".gz":
+        return
+    with path.open("rb") as file:
+        file.seek(cursor - 1)
+        if file.read(1) != b"\n":
+            size = path.stat().st_size
+            raise UsageError(
+                f"{cursor} is no cursor of {path}, which has {size} bytes",
+                hint="cursors come from `hankwatch tail --json`",
+            )
+
+
+async def follow(reader: JournalReader, after: int, show: Callable[[Event], None], *, clock: Clock) -> None:
+    """Show the events behind ``after``, and those being written until the writer lets go of the journal or dies."""
+    lock, seen = lock_path(reader.path), after
+    if holder(lock) is not None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_cancel_when_free, lock, tasks.cancel_scope, clock)
+            async with aclosing(reader.tail(after, clock=clock)) as events:
+                async for event in events:
+                    seen = event.cursor
+                    show(event)
+    for event in reader.read(seen):
+        show(event)
+
+
+async def _cancel_when_free(lock: Path, scope: anyio.CancelScope, clock: Clock) -> None:
+    while holder(lock) is not None:
+        await clock.sleep(_LOOK_S)
+    scope.cancel()

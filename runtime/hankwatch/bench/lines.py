@@ -1,0 +1,79 @@
+"""The lines of a recording, plain or gzipped, and of a journal the events."""
+
+import gzip
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from hankwatch.core.errors import BadLine, UsageError
+from hankwatch.events.codec import decode_line
+from hankwatch.events.envelope import Event
+from hankwatch.processes.lines import Line, LineSplitter
+
+LINE_GAP_MS = 5
+"""Distance of a line without a stamp from the line before it (spec hank 5)."""
+NO_STAMP_MS = 946_684_800_000
+"""Start of a stream without any stamp: 2000-01-01T00:00:00Z."""
+_CHUNK_BYTES = 1 << 20
+_GZIP = b"\x1f\x8b"
+
+
+def lines(path: Path) -> Iterator[Line]:
+    """Each line; one longer than an agent's lines may be is a stub (``LineSplitter``).
+
+    Raises:
+        UsageError: the file cannot be read to its end.
+    """
+    splitter = LineSplitter()
+    with _opened(path) as file:
+        while chunk := file.read(_CHUNK_BYTES):
+            yield from splitter.feed(chunk)
+    yield from splitter.finish()
+
+
+def journal_events(path: Path) -> Iterator[Event | None]:
+    """Each event of a journal, ours or foreign, and None for each line that is none; a torn last line is left out.
+
+    An event without a readable stamp follows the one before it by ``LINE_GAP_MS``.
+
+    Raises:
+        UsageError: the file cannot be read to its end.
+    """
+    at_ms = _first_stamp(path) - LINE_GAP_MS
+    with _opened(path) as file:
+        for line in file:
+            if not line.strip():
+                continue
+            try:
+                event = decode_line(line, received_ms=at_ms + LINE_GAP_MS).event
+            except BadLine:
+                if line.endswith(b"\n"):
+                    yield None
+                continue
+            at_ms = max(at_ms, event.at_ms)
+            yield event
+
+
+def _first_stamp(path: Path) -> int:
+    with _opened(path) as file:
+        for line in file:
+            try:
+                decoded = decode_line(line, received_ms=NO_STAMP_MS)
+            except BadLine:
+                continue
+            if "stamp-replaced" not in decoded.flags:
+                return decoded.event.at_ms
+    return NO_STAMP_MS
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    try:
+        with path.open("rb") as file:
+            packed = file.peek(len(_GZIP)).startswith(_GZIP)
+            yield cast("BinaryIO", gzip.GzipFile(fileobj=file)) if packed else file
+    except (OSError, EOFError, zlib.error) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise UsageError(f"{path} cannot be read: {reason}", hint="record or copy it again") from error

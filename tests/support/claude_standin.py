@@ -1,0 +1,92 @@
+"""A stand-in for the program ``claude``: plays a score, and remembers how it was called. Run by path.
+
+The score is a JSON list of steps in the file ``$CLAUDE_SCORE``; each is ``[verb, argument…]``:
+
+``line OBJ`` · ``raw TEXT`` (no newline) · ``bytes TEXT`` (flushed byte by byte, then a newline) ·
+``play FILE`` (every line of a recorded stream) · ``stderr N`` (N bytes) · ``stderr_text TEXT`` · ``hang`` · ``ignore SIGTERM`` ·
+``children FILE`` (a grandchild two sessions away, its pid into FILE) · ``say_env NAME`` · ``until_eof`` ·
+``exit CODE`` · ``kill SIGNAL``.
+
+The call goes to ``$CLAUDE_SEEN``: argv, first line of stdin, working directory, environment.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+REQUIRED = ["-p", "--output-format", "stream-json", "--verbose", "--input-format", "stream-json"]
+GRANDCHILD = """
+import os, sys, time
+if os.fork():
+    os._exit(0)
+os.setsid()
+open(sys.argv[1], "w").write(str(os.getpid()))
+time.sleep(600)
+"""
+
+
+def out(data: bytes) -> None:
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+
+
+def message(text: str) -> dict[str, Any]:
+    return {"type": "assistant", "message": {"id": "msg_env", "content": [{"type": "text", "text": text}]}}
+
+
+def perform(verb: str, arguments: list[Any]) -> None:
+    match verb, *arguments:
+        case "line", record:
+            out(json.dumps(record).encode() + b"\n")
+        case "raw", text:
+            out(text.encode("utf-8", "surrogatepass"))
+        case "bytes", text:
+            for byte in f"{text}\n".encode():
+                out(bytes([byte]))
+        case "play", file:
+            for line in Path(file).read_bytes().splitlines(keepends=True):
+                out(line)
+        case "stderr", count:
+            sys.stderr.buffer.write(b"e" * count + b"\n")
+            sys.stderr.flush()
+        case "stderr_text", text:
+            sys.stderr.write(text)
+            sys.stderr.flush()
+        case "hang", *_:
+            while True:
+                time.sleep(60)
+        case "ignore", name:
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
+        case "children", file:
+            subprocess.Popen([sys.executable, "-c", GRANDCHILD, file], start_new_session=True).wait()
+            while not Path(file).exists():
+                time.sleep(0.01)
+        case "say_env", name:
+            out(json.dumps(message(os.environ.get(name, "not set"))).encode() + b"\n")
+        case "until_eof", *_:
+            sys.stdin.buffer.read()
+        case "exit", code:
+            os._exit(code)
+        case "kill", number:
+            os.kill(os.getpid(), number)
+        case _:
+            raise ValueError(verb)
+
+
+def main() -> None:
+    if not all(argument in sys.argv for argument in REQUIRED):
+        sys.exit(f"unexpected command line: {sys.argv}")
+    first = sys.stdin.buffer.readline().decode()
+    seen = {"argv": sys.argv[1:], "stdin": json.loads(first), "cwd": str(Path.cwd()), "env": dict(os.environ)}
+    Path(os.environ["CLAUDE_SEEN"]).write_text(json.dumps(seen))
+    for verb, *arguments in json.loads(Path(os.environ["CLAUDE_SCORE"]).read_text()):
+        perform(verb, arguments)
+
+
+if __name__ == "__main__":
+    main()

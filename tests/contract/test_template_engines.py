@@ -34,6 +34,15 @@ LANGUAGES = [
         undefined="fine\n{{ it.missing.member }}",
         too_large="{{ 'a' * 10 ** 9 }}",
     ),
+    Language(
+        engine="eta",
+        codon="Codon <%= it.codon.id %>",
+        every_type="<% for (const e of it.events) { %>[<%= e.type %>]<% } %>",
+        first_data="<%= it.events[0].data.text %>",
+        broken="fine\n<% if ( %>",
+        undefined="fine\n<%= it.codon.data.missing %>",
+        too_large="<%= 'a'.repeat(1e9) %>",
+    ),
 ]
 HOSTILE = "{{ 7 * 7 }} {% endraw %} <%= 7 * 7 %> <b>&amp; ☕"
 CONTEXT = {"codon": {"id": "c#1"}, "events": [{"type": "a", "data": {"text": HOSTILE}}, {"type": "b", "data": {}}]}

@@ -15,6 +15,7 @@
     │   └── MissingCall               a call that the call log it should be answered from does not have
     ├── TemplateFault                 a prompt that does not parse
     ├── RenderFault                   a prompt that failed while rendering
+    ├── SchemaFault                   a JSON Schema or Zod text that cannot be used
     ├── ProcessNotStarted             a child program that could not be started
     └── PathRefused                   a path an author or config may not use
 
@@ -143,6 +144,8 @@ class ModelCallFailed(HankwatchError):
         status: int | None = None,
         cost_usd: float | None = 0.0,
         retry_after_s: float | None = None,
+        cost_complete: bool = True,
+        attempts: int = 1,
     ) -> None:
         self.model = model
         self.reason = reason
@@ -152,12 +155,12 @@ class ModelCallFailed(HankwatchError):
         """The HTTP status; None when there was none."""
         self.cost_usd = cost_usd
         """What the failed call cost in USD, all attempts together: 0.0 for none, None when nothing is known."""
-        self.cost_complete = True
+        self.cost_complete = cost_complete
         """False: an attempt's cost is not known, so ``cost_usd`` is a lower bound."""
         self.retry_after_s = retry_after_s
         """How long the provider asked to be left alone; None when it did not say."""
-        self.attempts = 1
-        """Requests that were made; 0 when none was."""
+        self.attempts = attempts
+        """How often it was tried."""
         super().__init__(f"{model}: {reason}")
 
 
@@ -186,6 +189,17 @@ class RenderFault(HankwatchError):
     """A prompt template that failed while rendering, or went over its limits."""
 
     code = "template-render-failed"
+
+    def __init__(self, reason: str, line: int | None = None) -> None:
+        self.reason = reason
+        self.line = line
+        super().__init__(reason if line is None else f"line {line}: {reason}")
+
+
+class SchemaFault(HankwatchError):
+    """A JSON Schema or Zod text that answers cannot be held to."""
+
+    code = "schema-invalid"
 
     def __init__(self, reason: str, line: int | None = None) -> None:
         self.reason = reason

@@ -1,4 +1,4 @@
-"""Templates rendered in a worker process that may be lost at any time."""
+"""Templates, Zod texts and JSON Schemas run in a worker process that may be lost at any time."""
 
 import os
 import signal
@@ -15,7 +15,7 @@ import anyio.abc
 import orjson
 
 from hankwatch.core.clock import Clock
-from hankwatch.core.errors import ProcessNotStarted, RenderFault, TemplateFault
+from hankwatch.core.errors import ProcessNotStarted, RenderFault, SchemaFault, TemplateFault
 from hankwatch.processes import Child, Line, spawn
 from hankwatch.processes.limits import ends_within
 from hankwatch.sandbox.limits import JOB_LIMIT_S, MAX_OUTPUT_BYTES
@@ -38,15 +38,22 @@ class _Worker:
 
 
 @dataclass(frozen=True, slots=True)
+class _Done:
+    """What a job gave."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
 class _Failed:
-    """A job that gave no text."""
+    """A job that gave nothing."""
 
     reason: str
     line: int | None = None
 
 
 class Sandbox:
-    """Checks and renders templates, one at a time in the order of the calls; used as ``async with``.
+    """Does jobs, one at a time in the order of the calls; used as ``async with``.
 
     Each job has 2 s from when the worker takes it, 512 MB and 32 MiB of output; going over a limit fails that
     job alone. A worker that ends for another reason is replaced and its job tried once more. Leaving the
@@ -78,9 +85,9 @@ class Sandbox:
         """Compile ``source``.
 
         Raises:
-            TemplateFault: it does not parse, goes over a limit while compiling, or its engine is not there yet.
+            TemplateFault: it does not parse, goes over a limit while compiling, or its engine is not installed.
         """
-        outcome = await self._run({"engine": engine, "source": source, "context": None})
+        outcome = await self._run(engine, "check", source)
         if isinstance(outcome, _Failed):
             raise TemplateFault(outcome.reason, outcome.line)
 
@@ -90,16 +97,49 @@ class Sandbox:
         Raises:
             RenderFault: anything that keeps it from giving a text, limits and lost workers included.
         """
-        outcome = await self._run({"engine": engine, "source": source, "context": dict(context)})
+        outcome = await self._run(engine, "render", source, dict(context))
         if isinstance(outcome, _Failed):
             raise RenderFault(outcome.reason, outcome.line)
-        return outcome
+        text: str = outcome.value
+        return text
 
-    async def _run(self, job: dict[str, Any]) -> "str | _Failed":
+    async def zod_schema(self, text: str) -> dict[str, Any]:
+        """The JSON Schema of a Zod text: an expression, or a module that exports one; see ``zod``.
+
+        Raises:
+            SchemaFault: it uses what has no counterpart, does not parse, or goes over a limit; with its line.
+        """
+        schema: dict[str, Any] = await self._schema_job("zod", "json_schema", text)
+        return schema
+
+    async def check_schema(self, schema: Mapping[str, Any]) -> None:
+        """Hold ``schema`` to JSON Schema 2020-12 itself.
+
+        Raises:
+            SchemaFault: it is no schema, a ``$ref`` leaves the document or leads nowhere, a pattern is no regex.
+        """
+        await self._schema_job("schema", "check", dict(schema))
+
+    async def validate(self, schema: Mapping[str, Any], value: Any) -> list[str]:
+        """What is wrong with ``value``, each as ``pointer: message``, at most 20; empty when it is valid.
+
+        Raises:
+            SchemaFault: no answer within the limits, or ``schema`` fails ``check_schema``.
+        """
+        errors: list[str] = await self._schema_job("schema", "validate", dict(schema), value)
+        return errors
+
+    async def _schema_job(self, tool: str, call: str, *arguments: Any) -> Any:
+        outcome = await self._run(tool, call, *arguments)
+        if isinstance(outcome, _Failed):
+            raise SchemaFault(outcome.reason, outcome.line)
+        return outcome.value
+
+    async def _run(self, tool: str, call: str, *arguments: Any) -> _Done | _Failed:
         try:
-            frame = orjson.dumps(job, option=orjson.OPT_APPEND_NEWLINE)
+            frame = f"{tool} {call} ".encode() + orjson.dumps(arguments, option=orjson.OPT_APPEND_NEWLINE)
         except TypeError as error:
-            return _Failed(f"the context is not plain JSON data: {error}")
+            return _Failed(f"what was given is not plain JSON data: {error}")
         async with self._turn:
             for _ in range(_ATTEMPTS):
                 if not self._open:
@@ -113,7 +153,7 @@ class Sandbox:
                     return outcome
         return _Failed(f"the sandbox worker was lost twice: {worker.child.stderr_tail()[-200:] or 'killed'}")
 
-    async def _attempt(self, worker: _Worker, frame: bytes) -> "str | _Failed | None":
+    async def _attempt(self, worker: _Worker, frame: bytes) -> _Done | _Failed | None:
         """The outcome of one job, or None when the worker was lost; keeps the worker only when it is in step."""
         self._worker = None
         reply: Line | None = None
@@ -136,7 +176,7 @@ class Sandbox:
             answer = orjson.loads(reply.data)
             if not answer.get("spent"):
                 self._worker = worker
-            return answer["text"] if "text" in answer else _Failed(answer["fault"], answer["line"])
+            return _Done(answer["value"]) if "value" in answer else _Failed(answer["fault"], answer["line"])
         finally:
             if self._worker is not worker:
                 worker.retired.set()

@@ -10,7 +10,7 @@ import pytest
 from tests.support.children import flowing
 
 from hankwatch.core.clock import SystemClock, VirtualClock
-from hankwatch.core.errors import RenderFault, TemplateFault
+from hankwatch.core.errors import RenderFault
 from hankwatch.processes import marked_pids
 from hankwatch.sandbox.sandbox import Sandbox
 
@@ -94,12 +94,6 @@ async def test_a_text_that_is_not_unicode_is_refused() -> None:
         for source in (r"{{ '\ud800' }}", r"{{ {}['\ud800'] }}"):
             with pytest.raises(RenderFault):
                 await sandbox.render("jinja", source, {})
-
-
-async def test_the_eta_engine_is_not_there_yet() -> None:
-    async with Sandbox(clock=SystemClock()) as sandbox:
-        with pytest.raises(TemplateFault, match="eta engine is not supported by this version yet"):
-            await sandbox.check("eta", "<%= it %>")
 
 
 async def test_a_closed_sandbox_refuses_jobs() -> None:

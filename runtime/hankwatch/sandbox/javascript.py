@@ -1,0 +1,68 @@
+"""JavaScript without a world: one function called once in a fresh quickjs, JSON in and JSON out.
+
+Runs in the worker, whose limits are the bound for time and memory. The engine has no I/O, no timers, no modules.
+"""
+
+import json
+import re
+from typing import Any
+
+from hankwatch.core.errors import RenderFault, SchemaFault, TemplateFault
+
+_MEMORY_BYTES = 256 * 1024 * 1024  # half of the worker's: Python holds the job and its result beside it
+_STACK_BYTES = 1024 * 1024
+# The engine names every source alike; blank lines before the author's make its line numbers tell.
+_LINES_BEFORE = 10_000
+_FUNCTION_HEAD_LINES = 2  # that `new Function` writes before a body
+_FRAME_LINE = re.compile(r"<input>:(\d+)")
+
+
+class ScriptFault(Exception):
+    """JavaScript that does not parse or that threw."""
+
+    def __init__(self, reason: str, line: int | None) -> None:
+        self.reason = reason
+        self.line = line
+        """1-based line of the ``authored`` text, None when the fault has no place in it."""
+        super().__init__(reason)
+
+
+def authored(body: str) -> str:
+    """``body`` for ``new Function``, placed so that faults in it are told with their lines."""
+    return "\n" * (_LINES_BEFORE - _FUNCTION_HEAD_LINES) + body
+
+
+def call(function: str, *arguments: Any) -> Any:
+    """What ``function``, the source of a JavaScript function from JSON text to JSON text, gives for ``arguments``.
+
+    Raises:
+        ScriptFault: it threw, or went over the engine's memory or stack.
+        ImportError: no engine is installed.
+    """
+    import quickjs
+
+    context = quickjs.Context()
+    context.set_memory_limit(_MEMORY_BYTES)
+    context.set_max_stack_size(_STACK_BYTES)
+    try:
+        text = context.eval(function)(json.dumps(arguments, ensure_ascii=False))
+    except quickjs.JSException as error:
+        raise _fault(str(error)) from None
+    return json.loads(text)
+
+
+def explain(error: Exception) -> tuple[str, int | None]:
+    """What a failure of an engine on top of ``call`` says to an author, and the line where one is known."""
+    if isinstance(error, (TemplateFault, RenderFault, SchemaFault)):
+        return error.reason, error.line
+    if isinstance(error, ImportError):
+        return "needs a JavaScript engine: pip install 'hankwatch[eta]'", None
+    if isinstance(error, RecursionError):
+        return "is nested too deeply", None
+    return f"{type(error).__name__}: {error}", None
+
+
+def _fault(told: str) -> ScriptFault:
+    message, _, frames = told.partition("\n    at ")
+    lines = [int(number) - _LINES_BEFORE for number in _FRAME_LINE.findall(frames)]
+    return ScriptFault(message.strip(), next((line for line in lines if line > 0), None))

@@ -1,6 +1,6 @@
 """A journal followed for as long as its run lives (spec cli, ``tail``)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import aclosing
 from pathlib import Path
 
@@ -9,6 +9,7 @@ import anyio
 from hankwatch.core.clock import Clock
 from hankwatch.core.errors import UsageError
 from hankwatch.events.envelope import Event
+from hankwatch.stream.damage import damage_named
 from hankwatch.stream.lock import holder, lock_path
 from hankwatch.stream.reader import JournalReader
 
@@ -35,7 +36,11 @@ def check_cursor(path: Path, cursor: int) -> None:
 
 
 async def follow(reader: JournalReader, after: int, show: Callable[[Event], None], *, clock: Clock) -> None:
-    """Show the events behind ``after``, and those being written until the writer lets go of the journal or dies."""
+    """Show the events behind ``after``, and those being written until the writer lets go of the journal or dies.
+
+    Raises:
+        UsageError: it cannot be read to its end.
+    """
     lock, seen = lock_path(reader.path), after
     if holder(lock) is not None:
         async with anyio.create_task_group() as tasks:
@@ -44,8 +49,13 @@ async def follow(reader: JournalReader, after: int, show: Callable[[Event], None
                 async for event in events:
                     seen = event.cursor
                     show(event)
-    for event in reader.read(seen):
+    for event in _rest(reader, seen):
         show(event)
+
+
+def _rest(reader: JournalReader, after: int) -> Iterator[Event]:
+    with damage_named(reader.path):
+        yield from reader.read(after)
 
 
 async def _cancel_when_free(lock: Path, scope: anyio.CancelScope, clock: Clock) -> None:

@@ -1,16 +1,16 @@
 """The lines of a recording, plain or gzipped, and of a journal the events."""
 
 import gzip
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from hankwatch.core.errors import BadLine, UsageError
+from hankwatch.core.errors import BadLine
 from hankwatch.events.codec import decode_line
 from hankwatch.events.envelope import Event
 from hankwatch.processes.lines import Line, LineSplitter
+from hankwatch.stream.damage import damage_named
 
 LINE_GAP_MS = 5
 """Distance of a line without a stamp from the line before it (spec hank 5)."""
@@ -70,10 +70,6 @@ def _first_stamp(path: Path) -> int:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[BinaryIO]:
-    try:
-        with path.open("rb") as file:
-            packed = file.peek(len(_GZIP)).startswith(_GZIP)
-            yield cast("BinaryIO", gzip.GzipFile(fileobj=file)) if packed else file
-    except (OSError, EOFError, zlib.error) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise UsageError(f"{path} cannot be read: {reason}", hint="record or copy it again") from error
+    with damage_named(path), path.open("rb") as file:
+        packed = file.peek(len(_GZIP)).startswith(_GZIP)
+        yield cast("BinaryIO", gzip.GzipFile(fileobj=file)) if packed else file

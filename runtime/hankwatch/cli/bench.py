@@ -107,7 +107,8 @@ def _say(attempted: Attempt, source: Source, console: Console) -> None:
         f"of {output.shown_path(source.path)} ({source.program})"
     )
     if source.bad_lines:
-        console.print(f"{source.bad_lines} lines became no event; `hankwatch journal stats` counts them")
+        more = f"; `hankwatch journal stats {source.path}` says more" if source.program == "journal" else ""
+        console.print(f"{source.bad_lines} lines became no event{more}")
     if source.replayed:
         console.print(f"{source.replayed} events were copies of earlier ones and left out")
     if attempted.given_up:

@@ -1,13 +1,12 @@
 """What a journal holds, and whether it is whole: one pass over the file."""
 
-import zlib
 from array import array
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hankwatch.core.errors import UsageError
 from hankwatch.events.envelope import Event
+from hankwatch.stream.damage import damage_named
 from hankwatch.stream.reader import JournalReader
 
 
@@ -79,7 +78,7 @@ def journal_statistics(path: Path) -> JournalStatistics:
     """
     found, reader, ids = JournalStatistics(path), JournalReader(path), _Ids()
     end = 0
-    try:
+    with damage_named(path):
         found.size_bytes = path.stat().st_size
         for event in reader.read():
             found._take(event)
@@ -87,8 +86,6 @@ def journal_statistics(path: Path) -> JournalStatistics:
             end = event.cursor
         if path.suffix != ".gz" and end < found.size_bytes:
             found.torn_tail_bytes = _behind_last_newline(path, end)
-    except (OSError, EOFError, zlib.error) as error:
-        raise UsageError(f"{path} cannot be read to its end: {error}") from error
     found.bad_lines, found.flags, found.repeated_ids = reader.bad_lines, reader.flags, ids.repeated()
     return found
 

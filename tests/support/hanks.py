@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -38,14 +39,20 @@ def hank(*items: dict[str, Any], **fields: Any) -> dict[str, Any]:
     return {"hank": list(items), **fields}
 
 
-def load(folder: Path, content: dict[str, Any] | str, files: dict[str, str | bytes] | None = None) -> LoadedHank:
+def load(
+    folder: Path,
+    content: dict[str, Any] | str,
+    files: dict[str, str | bytes] | None = None,
+    *,
+    env: Mapping[str, str] | None = None,
+) -> LoadedHank:
     """The hank written to ``folder`` with these files beside it, loaded."""
     for name, text in (files or {}).items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(text.encode() if isinstance(text, str) else text)
     text = content if isinstance(content, str) else json.dumps(content, indent=1)
     (folder / "hank.json").write_text(text, encoding="utf-8")
-    return load_hank(folder)
+    return load_hank(folder, env=env)
 
 
 def stub_files(hank_text: str, folder: Path) -> None:

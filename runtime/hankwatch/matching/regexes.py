@@ -20,11 +20,13 @@ _Search = Callable[[str], bool]
 class Regex:
     """One compiled pattern of one owner; searches unanchored, as ``RegExp.test`` does."""
 
-    __slots__ = ("_on_overrun", "_search")
+    __slots__ = ("_on_overrun", "_search", "linear")
 
-    def __init__(self, search: _Search, on_overrun: Callable[[], None] | None) -> None:
+    def __init__(self, search: _Search, on_overrun: Callable[[], None] | None, *, linear: bool) -> None:
         self._search = search
         self._on_overrun = on_overrun
+        self.linear = linear
+        """Whether a search takes time in proportion to the text, and so cannot run out of it."""
 
     def search(self, text: str) -> bool:
         """Whether the pattern occurs in ``text``; False, and the owner is told, when the time ran out."""
@@ -42,11 +44,12 @@ def compile_js(pattern: str, on_overrun: Callable[[], None] | None = None) -> Re
     Runs in linear time where google-re2 accepts it; lookaround and backreferences run in ``regex`` with
     ``MATCH_LIMIT_MS`` for each search, and ``on_overrun`` is called when that is over. Raises ``RegexInvalid``.
     """
-    return Regex(_compile(pattern), on_overrun)
+    search, linear = _compile(pattern)
+    return Regex(search, on_overrun, linear=linear)
 
 
 @lru_cache(maxsize=1024)
-def _compile(pattern: str) -> _Search:
+def _compile(pattern: str) -> tuple[_Search, bool]:
     translated, atoms = translate(pattern)
     options = re2.Options()
     options.log_errors = False
@@ -55,9 +58,9 @@ def _compile(pattern: str) -> _Search:
     try:
         linear = re2.compile(whole_characters, options)
     except re2.error:
-        return _compile_backtracking(translated, atoms)
+        return _compile_backtracking(translated, atoms), False
     # Bytes: the engine converts a str and maps offsets back, which nobody asks for here.
-    return lambda text: linear.search(text.encode()) is not None
+    return lambda text: linear.search(text.encode()) is not None, True
 
 
 def _compile_backtracking(translated: str, atoms: int) -> _Search:

@@ -38,7 +38,7 @@ def check_rules(document: Document, diagnostics: Diagnostics, pointer: str = "")
     config = document.at(pointer)
     if not isinstance(config, dict):
         return
-    for rule in (_prompts, _refs, _structured_output, _trigger, _not_yet):
+    for rule in (_prompts, _refs, _structured_output, _trigger):
         for fault in rule(config):
             at = pointer + fault.pointer
             add_fault(diagnostics, document, at, fault.code, fault.message, hint=fault.hint, severity=fault.severity)
@@ -154,7 +154,8 @@ def _type(pointer: str, name: str) -> Iterator[_Fault]:
         yield _Fault(pointer, "unknown-type", f"{name!r} is not an event type", hint)
     elif routing(name, {}) is Routing.NEVER:
         message = f"{name!r} never reaches sentinels, so this cannot fire on it"
-        yield _Fault(pointer, "never-routed", message, severity="warning")
+        hint = "leave it out; a sentinel sees what agents and the run do, not what sentinels do"
+        yield _Fault(pointer, "never-routed", message, hint, "warning")
 
 
 def _conditions(pointer: str, holder: Json, types: Sequence[str]) -> Iterator[_Fault]:
@@ -189,23 +190,6 @@ def _path(pointer: str, path: Any, types: Sequence[str]) -> Iterator[_Fault]:
         shown = ", ".join(dict.fromkeys(fields[:_SHOWN_FIELDS]))
         hint = f"it has {shown}{', …' if len(fields) > _SHOWN_FIELDS else ''}"
     yield _Fault(pointer, "unknown-path", f"{who} has {path!r}", hint)
-
-
-def _not_yet(config: Json) -> Iterator[_Fault]:
-    engine = config.get("templateEngine")
-    features = [
-        ("/conversational", "conversational sentinels are", "conversational" in config),
-        ("/structuredOutput", "structured output is", "structuredOutput" in config),
-        ("/templateEngine", "Eta templates are", engine == "eta"),
-    ]
-    for key in ("systemPromptText", "userPromptText"):
-        text = config.get(key)
-        has_tag = engine is None and isinstance(text, str) and "<%" in text
-        features.append((f"/{key}", "Eta templates are", has_tag))
-    for pointer, feature, used in features:
-        if used:
-            message = f"{feature} not supported by this version yet"
-            yield _Fault(pointer, "not-yet", message, "at run time this sentinel is not loaded", "warning")
 
 
 def _object(value: Json, key: str) -> Json:

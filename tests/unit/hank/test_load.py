@@ -151,36 +151,6 @@ def test_a_fault_of_the_hank_itself_always_blocks(tmp_path: Path) -> None:
     assert [d.code for d in loaded.blocking] == ["prompt-missing"]
 
 
-@pytest.mark.parametrize(
-    ("fields", "code", "pointer"),
-    [
-        ({"userPromptText": "What happened?"}, "prompt-without-events", "/userPromptText"),
-        ({"userPromptText": "events {{ it.codon.name }}"}, "prompt-without-events", "/userPromptText"),
-        ({"model": "haiku"}, "model-without-provider", "/model"),
-    ],
-)
-def test_a_sentinel_that_will_disappoint_is_a_warning(
-    tmp_path: Path, fields: dict[str, Any], code: str, pointer: str
-) -> None:
-    inline = load(tmp_path, hank(codon(sentinels=[{"sentinelConfig": sentinel(**fields)}])))
-    assert findings(inline) == [("warning", code, f"/hank/0/sentinels/0/sentinelConfig{pointer}")]
-    content = hank(codon(sentinels=[{"sentinelConfig": "s.json"}]))
-    (lint,) = load(tmp_path, content, {"s.json": json.dumps(sentinel(**fields), indent=1)}).diagnostics
-    assert (lint.code, lint.pointer, Path(lint.file).name, lint.line is not None) == (code, pointer, "s.json", True)
-
-
-@pytest.mark.parametrize(
-    "prompt", ["{{ it.events }}", "{% for e in events %}x{% endfor %}", "{{ it }}", "<%= JSON.stringify(it.events) %>"]
-)
-def test_a_prompt_that_shows_the_events_has_no_lint(tmp_path: Path, prompt: str) -> None:
-    assert findings(load(tmp_path, hank(codon(sentinels=[{"sentinelConfig": sentinel(userPromptText=prompt)}])))) == []
-
-
-def test_a_builtin_model_needs_no_events_in_its_prompt(tmp_path: Path) -> None:
-    entry = {"sentinelConfig": sentinel(model="builtin/digest", userPromptText="x")}
-    assert findings(load(tmp_path, hank(codon(sentinels=[entry])))) == []
-
-
 def test_a_sentinel_by_itself_is_checked_with_its_files(tmp_path: Path) -> None:
     path = tmp_path / "s.json"
     path.write_text(json.dumps(sentinel(model="haiku", userPromptFile="gone.md")))

@@ -141,6 +141,30 @@ WARNINGS: dict[str, tuple[dict[str, Any], str, str]] = {
         "budget-cap",
         "/hank/0/codons/0/budget/maxTimeSeconds",
     ),
+    "a loop's limit above the hank's": (
+        hank(loop(codon(), budget={"maxDollars": 5}), overrides={"budget": {"maxDollars": 2}}),
+        "budget-cap",
+        "/hank/0/budget/maxDollars",
+    ),
+    "a limit above what shares leave": (
+        hank(
+            codon("a"),
+            codon("b", budget={"maxDollars": 1}),
+            codon("c"),
+            overrides={"budget": {"maxDollars": 3, "allocation": "proportional", "shares": {"a": 0.5}}},
+        ),
+        "budget-cap",
+        "/hank/1/budget/maxDollars",
+    ),
+    "a limit below a strict share": (
+        hank(
+            codon("a", budget={"maxDollars": 1}),
+            codon("b"),
+            overrides={"budget": {"maxDollars": 3, "allocation": "proportional-strict", "shares": {"a": 0.5}}},
+        ),
+        "budget-strict-waste",
+        "/hank/0/budget/maxDollars",
+    ),
     "a remainder nobody has": (
         hank(codon("a"), overrides={"budget": {"maxDollars": 3, "allocation": "proportional", "shares": {"a": 0.5}}}),
         "budget-remainder",
@@ -200,6 +224,16 @@ def test_this_is_a_warning(tmp_path: Path, name: str) -> None:
             codon("a"),
             codon("b"),
             overrides={"budget": {"maxDollars": 1, "allocation": "proportional", "shares": {"a": 0.1, "b": 0.9}}},
+        ),
+        hank(
+            codon("a", budget={"maxDollars": 1}),
+            codon("b", budget={"maxDollars": 0.5}),
+            codon("c", budget={"maxDollars": 0.2}),
+            overrides={"budget": {"maxDollars": 2, "allocation": "proportional", "shares": {"a": 0.5}}},
+        ),
+        hank(
+            loop(codon(budget={"maxDollars": 1}), budget={"maxDollars": 2, "maxTimeSeconds": 5}),
+            overrides={"budget": {"maxDollars": 2, "maxTimeSeconds": 5}},
         ),
     ],
 )

@@ -1,0 +1,61 @@
+"""A dollar budget over a model whose price nobody knows: it may never be reached (spec hank 1, reference 2.4)."""
+
+import re
+from collections.abc import Iterator
+
+from hankwatch.hank.budget_rules import in_pools
+from hankwatch.hank.fault import Fault
+from hankwatch.hank.files import RECORDED
+from hankwatch.hank.model import Codon, Hank
+
+_SHORT_NAMES = frozenset({"sonnet", "opus", "haiku", "flash"})
+"""Always the newest of their family, which all have a price."""
+_EFFORT = re.compile(r"-(?:minimal|low|medium|high|xhigh|max)$")
+_FAMILIES = (
+    (re.compile(r"claude|sonnet|opus|haiku"), "anthropic"),
+    (re.compile(r"gpt|codex|^o\d"), "openai"),
+    (re.compile(r"gemini|flash"), "gemini"),
+)
+
+
+def unpriced_models(hank: Hank) -> Iterator[Fault]:
+    """Codons under a dollar limit, of their own or from above, whose model has no price in the registry."""
+    override = hank.overrides.model if hank.overrides else None
+    for pointer, codon, pools in in_pools(hank):
+        limits = [codon.budget, *pools]
+        if not any(limit is not None and limit.max_dollars is not None for limit in limits) or _is_recorded(codon):
+            continue
+        model = override or codon.model
+        if not _priced(model):
+            at = "/overrides/model" if override else f"{pointer}/model"
+            message = (
+                f"no price of {model!r} is known: unless the agent program states its cost, maxDollars is never met"
+            )
+            yield Fault(at, "budget-unpriced", message, "limit maxOutputTokens or maxTimeSeconds as well", "warning")
+
+
+def _is_recorded(codon: Codon) -> bool:
+    """A recording has its costs in it."""
+    return isinstance(codon.agent, str) and codon.agent.startswith(RECORDED)
+
+
+def _priced(model: str) -> bool:
+    from hankwatch.llm.catalog import ModelCatalog
+    from hankwatch.llm.client import Unavailable
+
+    name = _EFFORT.sub("", model.removeprefix("pi/"))
+    if name in _SHORT_NAMES:
+        return True
+    if "/" not in name:
+        provider = next((family for pattern, family in _FAMILIES if pattern.search(name.lower())), "")
+        name = f"{provider}/{name}"
+    found = ModelCatalog(_EveryKey()).check(name)
+    return not isinstance(found, Unavailable) and found.priced
+
+
+class _EveryKey(dict[str, str]):
+    """An environment with every key: the agent program has its own, and a price is the same with any."""
+
+    def get(self, name: str, default: object = None) -> str:
+        del default
+        return "" if name.endswith("_API_BASE") else "any"

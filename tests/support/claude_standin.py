@@ -3,7 +3,7 @@
 The score is a JSON list of steps in the file ``$CLAUDE_SCORE``; each is ``[verb, argument…]``:
 
 ``line OBJ`` · ``raw TEXT`` (no newline) · ``bytes TEXT`` (flushed byte by byte, then a newline) ·
-``play FILE`` (every line of a recorded stream) · ``stderr N`` (N bytes) · ``stderr_text TEXT`` · ``hang`` · ``ignore SIGTERM`` ·
+``play FILE`` (every line of a recorded stream) · ``stderr N`` (N bytes) · ``stderr_text TEXT`` · ``sleep S`` · ``hang`` · ``ignore SIGTERM`` ·
 ``children FILE`` (a grandchild two sessions away, its pid into FILE) · ``say_env NAME`` · ``until_eof`` ·
 ``exit CODE`` · ``kill SIGNAL``.
 
@@ -57,6 +57,8 @@ def perform(verb: str, arguments: list[Any]) -> None:
         case "stderr_text", text:
             sys.stderr.write(text)
             sys.stderr.flush()
+        case "sleep", seconds:
+            time.sleep(seconds)
         case "hang", *_:
             while True:
                 time.sleep(60)

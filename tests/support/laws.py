@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 from hankwatch.events.envelope import Event
@@ -49,7 +50,7 @@ def _split(events: Sequence[Event], kind: str) -> Iterator[list[Event]]:
 
 def _check_states(attempt: list[Event]) -> None:
     moves = [event.data["transition"]["data"] for event in attempt if moved_to(event)]
-    assert all(later["from"] == earlier["to"] for earlier, later in zip(moves, moves[1:], strict=False)), moves
+    assert all(later["from"] == earlier["to"] for earlier, later in pairwise(moves)), moves
     assert sum(move["to"] in FINAL for move in moves) <= 1, "a final state is final"
     assert not moves or moves[0]["from"] == "preparing"
 

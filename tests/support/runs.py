@@ -2,15 +2,17 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from tests.support.hanks import hank
+from tests.support.laws import check_laws
 
 from hankwatch.app import RunOptions, open_run
 from hankwatch.events.envelope import Event
@@ -18,8 +20,6 @@ from hankwatch.llm.client import ModelClient
 from hankwatch.processes.tree import marked_pids
 from hankwatch.runner.run import RunResult
 from hankwatch.stream.reader import JournalReader
-from tests.support.hanks import hank
-from tests.support.laws import check_laws
 
 STANDIN = Path(__file__).parent / "claude_standin.py"
 POLL_S = 0.02
@@ -58,6 +58,10 @@ class Ran:
         """The text of a sentinel's only report."""
         (path,) = (self.root / ".hankweave" / "sentinels" / "outputs" / sentinel_id).glob("*.md")
         return path.read_text(encoding="utf-8")
+
+    def everything(self) -> bytes:
+        """All that was written into the execution directory."""
+        return b"".join(path.read_bytes() for path in sorted(self.root.rglob("*")) if path.is_file())
 
     def raw_log(self) -> bytes:
         """The only turn's raw lines."""
@@ -111,7 +115,7 @@ class Standin:
         return seen
 
 
-def stand_in(folder: Path, *score: list[Any]) -> Standin:
+def stand_in(folder: Path, *score: Sequence[Any]) -> Standin:
     """Put a ``claude`` that plays ``score`` on the PATH of the environment it returns."""
     (folder / "bin").mkdir(parents=True)
     program = folder / "bin" / "claude"
@@ -123,10 +127,12 @@ def stand_in(folder: Path, *score: list[Any]) -> Standin:
 
 
 @contextmanager
-def command(*arguments: str | Path, environ: Mapping[str, str], cwd: Path) -> Iterator[subprocess.Popen[bytes]]:
+def command(
+    *arguments: str | Path, environ: Mapping[str, str], cwd: Path, argv: Sequence[str] = HANKWATCH
+) -> Iterator[subprocess.Popen[bytes]]:
     """The real command as a process of its own, ended with the block."""
     child = subprocess.Popen(
-        [*HANKWATCH, *map(str, arguments)],
+        [*argv, *map(str, arguments)],
         env={**environ},
         cwd=cwd,
         stdout=subprocess.PIPE,
@@ -148,10 +154,10 @@ def until(what: Callable[[], bool], *, within_s: float = 15.0) -> None:
         time.sleep(POLL_S)
 
 
-def journaled(root: Path, event_type: str) -> bool:
-    """Whether the journal of a process under way holds this type yet."""
+def journaled(root: Path, words: str) -> bool:
+    """Whether the journal of a process under way holds these words yet."""
     path = Ran(root).journal
-    return path.exists() and f'"type":"{event_type}"'.encode() in path.read_bytes()
+    return path.exists() and words.encode() in path.read_bytes()
 
 
 def is_alive(pid: int) -> bool:
@@ -160,7 +166,3 @@ def is_alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
-
-
-def stop(child: subprocess.Popen[bytes], number: signal.Signals = signal.SIGTERM) -> None:
-    child.send_signal(number)

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from hankwatch.app import LiveRun, RunOptions, open_run
 from hankwatch.cli import output
-from hankwatch.cli.stops import INTERRUPTED, Stops
+from hankwatch.cli.stops import Stops
 from hankwatch.config.resources import resource
 from hankwatch.core.tasks import task_group
 from hankwatch.events.envelope import Event
@@ -66,11 +66,10 @@ async def _run(options: RunOptions, as_json: bool, verbose: int) -> int:
                 _summarise(result, live, as_json=as_json, console=console)
                 stops.ended(0 if result.success else 1)
             tasks.cancel_scope.cancel()
-    stops.close()
     if at_once.cancelled_caught:
         console.print("Ended at once; what was under way is lost, the journal is whole.")
-        return INTERRUPTED
-    return INTERRUPTED if stops.count else (0 if result.success else 1)
+    stops.close()
+    return 0 if result.success else 1
 
 
 def _printer(console: Console, *, verbose: int) -> Callable[[Event], None]:

@@ -9,10 +9,11 @@ from typing import Any
 from hankwatch.config.diagnostics import Diagnostics
 from hankwatch.config.source import Document
 from hankwatch.core.clock import VirtualClock
-from hankwatch.core.errors import HankwatchError, RenderFault, TemplateFault
+from hankwatch.core.errors import HankwatchError, RenderFault, SchemaFault
 from hankwatch.events.run import Info
 from hankwatch.llm.client import ModelClient
-from hankwatch.sandbox import jinja
+from hankwatch.sandbox import eta, jinja, zod
+from hankwatch.sandbox import schema as schemas
 from hankwatch.sandbox.sandbox import Engine, Sandbox
 from hankwatch.sentinels.config import SentinelEntry
 from hankwatch.sentinels.loader import SentinelSource, read_entry
@@ -67,19 +68,29 @@ class InProcessSandbox(Sandbox):
         super().__init__(clock=VirtualClock())
 
     async def check(self, engine: Engine, source: str) -> None:
-        if engine == "eta":
-            raise TemplateFault("not here")
-        jinja.check(source)
+        eta.check(source) if engine == "eta" else jinja.check(source)
 
     async def render(self, engine: Engine, source: str, context: Mapping[str, Any]) -> str:
-        if "{" not in source:
+        if "{" not in source and "<%" not in source:
             return source  # most tests ask nothing of their prompt, and compiling one costs milliseconds
         try:
-            return jinja.render(source, context)
+            return eta.render(source, context) if engine == "eta" else jinja.render(source, context)
         except HankwatchError:
             raise
         except Exception as error:
             raise RenderFault(str(error)) from error
+
+    async def zod_schema(self, text: str) -> dict[str, Any]:
+        try:
+            return zod.json_schema(text)
+        except Exception as error:
+            raise SchemaFault(*zod.explain(error)) from error
+
+    async def check_schema(self, schema: Mapping[str, Any]) -> None:
+        schemas.check(dict(schema))
+
+    async def validate(self, schema: Mapping[str, Any], value: Any) -> list[str]:
+        return schemas.validate(dict(schema), value)
 
 
 @dataclass

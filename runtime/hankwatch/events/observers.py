@@ -104,6 +104,8 @@ class SentinelOutput(SentinelPayload):
     cause: Maybe[TriggerCause] = None
     truncated: Maybe[bool] = None
     """The model stopped at its token limit."""
+    omitted: Maybe[Count] = None
+    """Events that the prompt did not show whole, for want of room in the model's context window."""
     call_id: Maybe[str] = None
     """The line of the call log."""
 
@@ -125,6 +127,8 @@ class SentinelError(SentinelPayload):
     count: Maybe[Count] = None
     """How many triggers were dropped or abandoned."""
     trigger_numbers: Maybe[list[int]] = None
+    event_counts: Maybe[list[Count]] = None
+    """How many of ``event_ids`` belong to each of ``trigger_numbers``, in order."""
 
 
 class SentinelUnloaded(SentinelPayload):

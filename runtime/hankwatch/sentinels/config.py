@@ -74,7 +74,7 @@ class StructuredOutput(ConfigModel):
     output: Literal["object", "array", "enum"]
     """One object, a list, or one of `enumValues`."""
     schema_str: Text | None = None
-    """The schema of the object, or of the list's items."""
+    """The schema of the object, or of the list's items: a JSON Schema or a Zod expression."""
     schema_file: str | None = None
     """A file with that schema, relative to this config file's directory."""
     enum_values: list[Text] | None = Field(default=None, min_length=1)
@@ -151,6 +151,12 @@ class SentinelConfig(ConfigModel):
     output: Output | None = None
     """Where its report goes."""
 
+    @property
+    def tolerates_damage(self) -> bool:
+        """A damaged history does not end it (spec sentinels 8)."""
+        goes_on = self.conversational is not None and self.conversational.continue_on_error
+        return goes_on or not self.error_handling.unload_on_fatal_error
+
 
 class OutputPaths(ConfigModel):
     """Report files for one codon."""
@@ -188,8 +194,7 @@ def parse_sentinel(document: Document, diagnostics: Diagnostics, pointer: str = 
     """The sentinel config at ``pointer``, with every fault of it and every rule it breaks in ``diagnostics``.
 
     None when it could not be made at all. One that breaks a rule between fields is returned nevertheless, so
-    that a caller can go on to its files: whether it may be used is for ``diagnostics.ok`` to say. Features of
-    later versions give the warning ``not-yet``.
+    that a caller can go on to its files: whether it may be used is for ``diagnostics.ok`` to say.
     """
     config = validate(SentinelConfig, document, diagnostics, pointer)
     if document.readable:

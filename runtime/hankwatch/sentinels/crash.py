@@ -11,6 +11,8 @@ LIFECYCLE_TYPES = frozenset(
     {"sentinel.loaded", "sentinel.triggered", "sentinel.output", "sentinel.error", "sentinel.unloaded"}
 )
 """The events that tell."""
+_CALLS = {"llm-call-failed": 1, "structured-output-invalid": 2}
+"""Model calls that an error stands for, at least."""
 
 
 @dataclass(slots=True)
@@ -66,7 +68,7 @@ def _follow(sentinel: LeftLoaded, event: Event) -> None:
         sentinel.account.end(data["cost"])
         sentinel.unfinished.pop(data["triggerNumber"], None)
     else:
-        if data["errorType"] == "llm-call-failed":
+        for _ in range(_CALLS.get(data["errorType"], 0)):
             sentinel.account.begin(event.timestamp)
         for number in (data.get("triggerNumber", 0), *data.get("triggerNumbers", ())):
             sentinel.unfinished.pop(number, None)

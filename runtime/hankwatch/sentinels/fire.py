@@ -1,12 +1,12 @@
-"""One trigger carried out: announce, render, ask the model, emit the output, write the entry (spec sentinels 5-9)."""
+"""One trigger carried out: announce, compose, ask, emit the output, write the entry, remember (spec sentinels 5-9)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from anyio.lowlevel import checkpoint_if_cancelled
 
 from hankwatch.core.contain import contain
-from hankwatch.core.errors import ModelCallFailed, RenderFault, TemplateFault
+from hankwatch.core.errors import ModelCallFailed, RenderFault, SchemaFault, TemplateFault
 from hankwatch.events.envelope import Event, EventData, format_stamp
 from hankwatch.events.observers import (
     FatalErrorType,
@@ -16,15 +16,22 @@ from hankwatch.events.observers import (
     SentinelTriggered,
 )
 from hankwatch.events.run import Info
-from hankwatch.llm.client import Message, ModelClient, ModelReply, ModelRequest
+from hankwatch.llm.client import ModelClient, ModelReply, ModelRequest
 from hankwatch.sandbox.sandbox import Sandbox
+from hankwatch.sentinels.answers import Answer, AnswerInvalid, answered
+from hankwatch.sentinels.composer import Composed, Composer
+from hankwatch.sentinels.history import Damage, Turn
 from hankwatch.sentinels.loader import LoadedSentinel
-from hankwatch.sentinels.prompts import render_prompts, trigger_context
 from hankwatch.sentinels.queue import Trigger
+from hankwatch.sentinels.reports import content_text
 from hankwatch.stream.stream import EventStream
 
 REPORT_CHANGED = "report-changed"
-"""Code of the ``info`` that says someone else changed a report. Sentinels' own work, so never routed to them."""
+"""Code of the ``info`` that says someone else changed a report."""
+HISTORY_DAMAGED = "history-damaged"
+"""Code of the ``info`` that says a conversation's file was not as it was written."""
+OWN_CODES = frozenset({REPORT_CHANGED, HISTORY_DAMAGED})
+"""Such an ``info`` is about sentinels' own work, so it is never routed to them."""
 
 
 @dataclass(slots=True)
@@ -49,9 +56,10 @@ class Account:
         self.unpriced_calls += 1
         self.last_call_at = at
 
-    def end(self, cost_usd: float | None) -> None:
+    def end(self, cost_usd: float | None, *, complete: bool = True) -> None:
+        """``cost_usd`` is a lower bound unless ``complete``."""
         if cost_usd is not None:
-            self.unpriced_calls -= 1
+            self.unpriced_calls -= complete
             self.known_cost_usd += cost_usd
 
 
@@ -64,14 +72,23 @@ class Failure:
     retriable: bool
     fatal: FatalErrorType | None = None
 
+    @property
+    def of_model(self) -> bool:
+        """The model gave no answer, or none that can be used."""
+        return self.error_type in {"llm-call-failed", "structured-output-invalid"}
+
 
 @dataclass(slots=True)
 class Fired:
-    """How a trigger went; neither set means: output emitted and written."""
+    """How a trigger went; no failure means: its output was emitted."""
 
     failure: Failure | None = None
-    unwritten: str | None = None
-    """Why the entry of the emitted output is not in its file yet."""
+    unwritten: list[str] = field(default_factory=list)
+    """Why the entry of the emitted output, or the turn of the conversation, is not in its file yet."""
+    damaged: bool = False
+    """The conversation's file had been changed by something else."""
+    omitted: int = 0
+    """Events that its prompt did not show whole."""
 
 
 class Firing:
@@ -85,6 +102,7 @@ class Firing:
         self._stream = stream
         self._model = model
         self._sandbox = sandbox
+        self._composer = Composer(sentinel, sandbox)
 
     async def fire(self, trigger: Trigger, queue_size: int) -> Fired:
         """Carry the trigger out; ``queue_size`` triggers wait behind it."""
@@ -99,14 +117,16 @@ class Firing:
         if not triggered:
             return fired  # the stream is closed: the run is over
         with contain(failed):
-            strategy = self._sentinel.config.execution.strategy
-            it = trigger_context(trigger, strategy, self._sentinel.scope, self._sentinel.config)
-            messages = await render_prompts(self._sentinel.prompts, self._sandbox, it)
+            composed = await self._composer.compose(trigger)
+            fired.omitted = composed.omitted
             step = "llm-call-failed"
-            reply = await self._ask(trigger, messages, it["events"])
+            answer = await answered(self._ask, composed.request, self._sentinel.answers, self._sandbox)
+            # A validation may have ended just when the sentinel was unloaded.
+            await checkpoint_if_cancelled()
             self.answered = True
-            for output in self._stream.emit(self._output(trigger, reply)):
+            for output in self._stream.emit(self._output(trigger, composed, answer)):
                 self._write(triggered[0].data, output, fired)
+                self._remember(composed.question, output, fired)
         return fired
 
     def _announce(self, trigger: Trigger, queue_size: int) -> tuple[Event, ...]:
@@ -124,62 +144,60 @@ class Firing:
             )
         )
 
-    async def _ask(self, trigger: Trigger, messages: tuple[Message, ...], events: list[EventData]) -> ModelReply:
-        config, params = self._sentinel.config, self._sentinel.config.llm_params
-        request = ModelRequest(
-            model=config.model,
-            messages=messages,
-            temperature=params.temperature,
-            max_output_tokens=params.max_output_tokens,
-            max_retries=params.max_retries,
-            timeout_s=params.timeout_seconds,
-            events=tuple(events),
-            labels={
-                "sentinelId": config.id,
-                "codonId": self._sentinel.scope.codon_id,
-                "triggerNumber": trigger.number,
-            },
-        )
+    async def _ask(self, request: ModelRequest) -> ModelReply:
         self.account.begin(format_stamp(self._stream.now_ms()))
         try:
             reply = await self._model.complete(request)
         except ModelCallFailed as failure:
             self.account.failed_calls += 1
-            self.account.end(failure.cost_usd)
+            self.account.end(failure.cost_usd, complete=failure.cost_complete)
             raise
         # A client that swallowed its cancellation must not speak for a sentinel that has been unloaded.
         await checkpoint_if_cancelled()
-        self.account.end(reply.cost_usd)
+        self.account.end(reply.cost_usd, complete=reply.cost_complete)
         if not reply.text.strip():
             self.account.failed_calls += 1
-            raise ModelCallFailed(config.model, f"the reply is empty ({reply.finish_reason})", retriable=False)
+            raise ModelCallFailed(request.model, f"the reply is empty ({reply.finish_reason})", retriable=False)
         return reply
 
-    def _output(self, trigger: Trigger, reply: ModelReply) -> SentinelOutput:
+    def _output(self, trigger: Trigger, composed: Composed, answer: Answer) -> SentinelOutput:
         return SentinelOutput(
             **self._sentinel.identity,
             trigger_number=trigger.number,
-            output_type="text",
-            content=reply.text,
-            cost=reply.cost_usd,
-            tokens=OutputTokens(input=reply.input_tokens, output=reply.output_tokens),
+            output_type="text" if self._sentinel.answers is None else "structured",
+            content=answer.content,
+            cost=answer.cost_usd,
+            tokens=OutputTokens(input=answer.input_tokens, output=answer.output_tokens),
             event_count=len(trigger.batch.events),
             cause=trigger.cause,
-            truncated=True if reply.truncated else None,
-            call_id=reply.call_id,
+            truncated=True if answer.truncated else None,
+            omitted=composed.omitted or None,
+            call_id=answer.call_id,
         )
 
     def _write(self, triggered: EventData, output: Event, fired: Fired) -> None:
         report = self._sentinel.report
-
-        def unwritten(error: Exception) -> None:
-            fired.unwritten = str(error)
-
-        with contain(unwritten):
+        with contain(lambda error: fired.unwritten.append(str(error))):
             if report.write(triggered, output):
                 shown = report.log.path.shown
                 message = f"{shown} was changed by something else; what is there is kept and entries go on behind it"
                 self._stream.emit(Info(message=message, code=REPORT_CHANGED, details={"path": shown}))
+
+    def _remember(self, question: str, output: Event, fired: Fired) -> None:
+        if (conversation := self._sentinel.conversation) is None:
+            return
+        with contain(lambda error: fired.unwritten.append(f"the conversation's history: {error}")):
+            # The answer as emitted: redacted.
+            damage = conversation.remember(Turn(question, content_text(output.data["content"])))
+            if damage is not None:
+                fired.damaged = True
+                self._stream.emit(damage_info(damage))
+
+
+def damage_info(damage: Damage) -> Info:
+    """How a damaged history is told."""
+    details = {"path": damage.path, "sideFile": damage.side_file}
+    return Info(message=damage.message, code=HISTORY_DAMAGED, details=details)
 
 
 def _failure(error: Exception, step: SentinelErrorType) -> Failure:
@@ -190,5 +208,9 @@ def _failure(error: Exception, step: SentinelErrorType) -> Failure:
             return Failure("template-render-failed", str(error), retriable=False)
         case ModelCallFailed():
             return Failure("llm-call-failed", str(error), retriable=error.retriable)
+        case AnswerInvalid():
+            return Failure("structured-output-invalid", str(error), retriable=True)
+        case SchemaFault():  # it was sound when it was loaded: holding this answer to it takes too long
+            return Failure("structured-output-invalid", str(error), retriable=True)
         case _:
             return Failure(step, f"{type(error).__name__}: {error}", retriable=False)

@@ -11,7 +11,7 @@ from hankwatch.config.resources import resource
 from hankwatch.config.source import Document
 from hankwatch.config.validation import add_fault
 from hankwatch.core.contain import contain
-from hankwatch.core.errors import PathRefused, TemplateFault
+from hankwatch.core.errors import PathRefused, SchemaFault, TemplateFault
 from hankwatch.sentinels.config import (
     Output,
     OutputPaths,
@@ -20,14 +20,16 @@ from hankwatch.sentinels.config import (
     SentinelSettings,
     parse_sentinel,
 )
+from hankwatch.sentinels.history import Conversation, history_path
 from hankwatch.sentinels.prompts import CodonScope, Prompts, check_prompts, prompt_refs, read_prompts
 from hankwatch.sentinels.report_book import ReportBook
 from hankwatch.sentinels.report_files import ReportPlaces
 from hankwatch.sentinels.reports import ReportWriter
+from hankwatch.sentinels.schema import AnswerSchema, answer_schema, read_json_schema, schema_source
 
 if TYPE_CHECKING:
     # Only a run needs these, and they cost `validate` a sixth of its time.
-    from hankwatch.llm.client import ModelClient
+    from hankwatch.llm.client import ModelClient, ModelInfo
     from hankwatch.sandbox.sandbox import Sandbox
 
 _LOG = logging.getLogger(__name__)
@@ -43,10 +45,11 @@ class SentinelSource:
     id: str
     """The config's id, or what comes nearest to one where there is none."""
     faults: tuple[Diagnostic, ...]
-    """Every error of its config and prompt files; the same objects that went to the caller's diagnostics."""
+    """Every error of its config and the files it names; the same objects that went to the caller's diagnostics."""
     settings: SentinelSettings
     """The codon entry's, which win over the sentinel's own."""
-    source: Literal["file", "inline", "stock"]
+    source: Literal["file", "inline", "stock", "retry"]
+    """``retry``: failed triggers of an ended run are carried out again."""
     source_path: str | None
     """As the entry names it; None for an inline one."""
     base_dir: Path
@@ -72,7 +75,11 @@ class LoadedSentinel:
     config: SentinelConfig
     source: SentinelSource
     prompts: Prompts
+    answers: AnswerSchema | None
+    """What its answers have to be; None for text."""
+    model: "ModelInfo"
     report: ReportWriter
+    conversation: Conversation | None
     scope: CodonScope
 
     @property
@@ -132,6 +139,7 @@ def _source(
     config = parse_sentinel(place.document, found, place.pointer)
     if config is not None:
         _check_prompt_files(config, place, found)
+        _check_schema(config, place, found)
         _check_report_paths(config, settings, place, settings_at, found)
     for diagnostic in found:
         diagnostics.add(diagnostic)
@@ -147,46 +155,58 @@ def _source(
     )
 
 
-def not_yet(config: SentinelConfig, prompts: Prompts) -> str | None:
-    """The feature of the contract that this version cannot run, or None."""
-    engines = {template.engine for template in prompts.templates}
-    for feature, used in (
-        ("conversational sentinels are", config.conversational is not None),
-        ("structured output is", config.structured_output is not None),
-        ("Eta templates are", "eta" in engines),
-    ):
-        if used:
-            return f"{feature} not supported by this version yet"
-    return None
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What every load of a run works with."""
+
+    model: "ModelClient"
+    sandbox: "Sandbox"
+    book: ReportBook
+    managed_dir: Path
+    persistence: bool
+    """Whether conversations are kept on disk."""
 
 
-async def load(
-    source: SentinelSource,
-    scope: CodonScope,
-    *,
-    model: "ModelClient",
-    sandbox: "Sandbox",
-    book: ReportBook,
-    at_ms: int,
-) -> LoadedSentinel | LoadFailure:
+async def load(source: SentinelSource, scope: CodonScope, desk: Desk, at_ms: int) -> LoadedSentinel | LoadFailure:
     """Try everything a run of this sentinel needs; its report file is made. Nothing but cancellation gets out."""
-    from hankwatch.llm.client import Unavailable
-
     reasons: list[str] = []
     with contain(lambda error: reasons.append(_reason(error))):
         if source.config is None:
             raise _NotLoadable("; ".join(fault.text() for fault in source.faults))
-        prompts = read_prompts(source.config, base_dir=source.base_dir, root=source.root)
-        if (feature := not_yet(source.config, prompts)) is not None:
-            raise _NotLoadable(feature)
-        await check_prompts(prompts, sandbox)
-        info = model.check(source.config.model)
-        if isinstance(info, Unavailable):
-            _LOG.info("sentinel %s: model %s: %s", source.id, info.model, info.reason)
-            raise _NotLoadable(f"model {info.model}: {info.reason} ({info.hint})")
-        report = book.open(source.config, source.settings, scope, at_ms)
-        return LoadedSentinel(source.config, source, prompts, report, scope)
+        return await _load(source, source.config, scope, desk, at_ms)
     return LoadFailure(source.id, reasons[0], source.settings.fail_codon_if_not_loaded)
+
+
+async def _load(
+    source: SentinelSource, config: SentinelConfig, scope: CodonScope, desk: Desk, at_ms: int
+) -> LoadedSentinel:
+    from hankwatch.llm.client import Unavailable
+
+    prompts = read_prompts(config, base_dir=source.base_dir, root=source.root)
+    await check_prompts(prompts, desk.sandbox)
+    answers = await answer_schema(config, base_dir=source.base_dir, root=source.root, sandbox=desk.sandbox)
+    model = desk.model.check(config.model)
+    if isinstance(model, Unavailable):
+        _LOG.info("sentinel %s: model %s: %s", source.id, model.model, model.reason)
+        raise _NotLoadable(f"model {model.model}: {model.reason} ({model.hint})")
+    conversation = _conversation(config, scope, desk)
+    report = desk.book.open(config, source.settings, scope, at_ms, same_file=source.source == "retry")
+    return LoadedSentinel(config, source, prompts, answers, model, report, conversation, scope)
+
+
+def _conversation(config: SentinelConfig, scope: CodonScope, desk: Desk) -> Conversation | None:
+    """Its conversation, read from disk where it is kept there.
+
+    Damage is fatal, as for a running sentinel, unless the config says that it is not: the sentinel is skipped.
+    The damaged file has been set aside by then, so that the next load begins with what was sound.
+    """
+    if config.conversational is None:
+        return None
+    path = history_path(desk.managed_dir, config.id, scope.codon_id) if desk.persistence else None
+    conversation = Conversation(config.conversational, path)
+    if conversation.damage is not None and not config.tolerates_damage:
+        raise _NotLoadable(conversation.damage.message)
+    return conversation
 
 
 class _NotLoadable(Exception):
@@ -199,6 +219,8 @@ def _reason(error: Exception) -> str:
             return str(error)
         case TemplateFault():
             return f"a prompt does not parse: {error}"
+        case SchemaFault():
+            return f"the schema of its answers cannot be used: {error}"
         case _NotLoadable():
             return str(error)
         case _:
@@ -244,14 +266,24 @@ def _check_prompt_files(config: SentinelConfig, place: _Place, found: Diagnostic
             continue  # a fault of the config already
         at = place.pointer + pointer
         try:
-            text = read_ref(ref, base=place.base_dir, root=place.root)
+            read_ref(ref, base=place.base_dir, root=place.root)
         except PathRefused as refused:
             add_fault(found, place.document, at, "file-unreadable", f"{ref!r} {refused.reason}")
-            continue
-        if "<%" in text and config.template_engine is None:
-            message = f"{ref!r} is an Eta template, which is not supported by this version yet"
-            hint = "at run time this sentinel is not loaded"
-            add_fault(found, place.document, at, "not-yet", message, hint=hint, severity="warning")
+
+
+def _check_schema(config: SentinelConfig, place: _Place, found: Diagnostics) -> None:
+    """What can be said of a schema text without the sandbox: its file is there, and JSON is JSON."""
+    wanted = config.structured_output
+    if wanted is None or (wanted.schema_file is not None and check_ref(wanted.schema_file) is not None):
+        return
+    key = "schemaStr" if wanted.schema_file is None else "schemaFile"
+    at = f"{place.pointer}/structuredOutput/{key}"
+    try:
+        read_json_schema(schema_source(wanted, base_dir=place.base_dir, root=place.root) or "")
+    except PathRefused as refused:
+        add_fault(found, place.document, at, "file-unreadable", f"{wanted.schema_file!r} {refused.reason}")
+    except SchemaFault as fault:
+        add_fault(found, place.document, at, fault.code, f"the schema of its answers cannot be used: {fault}")
 
 
 def _check_report_paths(

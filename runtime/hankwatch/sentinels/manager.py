@@ -21,12 +21,13 @@ from hankwatch.llm.client import ModelClient
 from hankwatch.matching.triggers import TriggerIndex
 from hankwatch.sandbox.sandbox import Sandbox
 from hankwatch.sentinels.crash import LIFECYCLE_TYPES, LeftLoaded, left_loaded
-from hankwatch.sentinels.fire import REPORT_CHANGED, Firing
-from hankwatch.sentinels.loader import LoadedSentinel, LoadFailure, SentinelSource, load
+from hankwatch.sentinels.fire import OWN_CODES, Failure, Firing
+from hankwatch.sentinels.loader import Desk, LoadedSentinel, LoadFailure, SentinelSource, load
 from hankwatch.sentinels.prompts import CodonScope
 from hankwatch.sentinels.report_book import ReportBook
 from hankwatch.sentinels.report_files import ReportPlaces
 from hankwatch.sentinels.sentinel import Sentinel, SentinelSummary
+from hankwatch.sentinels.strategies import Batch
 from hankwatch.stream.reader import JournalReader
 from hankwatch.stream.stream import EventStream
 
@@ -87,6 +88,14 @@ class Attached:
             for sentinel in self._sentinels:
                 tasks.start_soon(partial(sentinel.drain, budget_s, fresh_budget=fresh_budget))
 
+    async def carry_out(self, batches: Sequence[Batch]) -> list[Failure | None]:
+        """Let the only sentinel carry out batches of an earlier load (``retry``), one after the other.
+
+        Why each failed, or None; shorter than ``batches`` when the sentinel was unloaded on the way.
+        """
+        (sentinel,) = self._sentinels
+        return await sentinel.carry_out_again(batches)
+
     def adopt(self, sentinels: Iterable[Sentinel], failures: Iterable[LoadFailure]) -> None:
         """Take what was loaded; the manager's part of ``attach``."""
         self._sentinels.extend(sentinels)
@@ -102,7 +111,8 @@ class SentinelManager:
     """Attaches sentinels to codons. Used as ``async with``; leaving it waits for nothing but cancelled calls.
 
     Matching happens on the bus, synchronously; models are called in the manager's own tasks. An
-    infrastructure failure met there cancels the block and comes out of it.
+    infrastructure failure met there cancels the block and comes out of it. ``persistence``: conversations are
+    kept on disk.
     """
 
     def __init__(
@@ -114,12 +124,14 @@ class SentinelManager:
         managed_dir: Path,
         agent_root: Path,
         clock: Clock,
+        persistence: bool = True,
     ) -> None:
         self._stream = stream
         self._model = model
         self._sandbox = sandbox
         self._clock = clock
         self._places = ReportPlaces(managed_dir, agent_root)
+        self._persistence = persistence
         self._journal = JournalReader(managed_dir / "events" / "events.jsonl")
         self._index: TriggerIndex[Sentinel] = TriggerIndex(self._on_resource)
         self._given_up: list[tuple[Sentinel, str]] = []
@@ -128,7 +140,8 @@ class SentinelManager:
         self._last_event_ms = 0
 
     async def __aenter__(self) -> Self:
-        self._book = ReportBook(self._places, self._read)
+        book = self._book = ReportBook(self._places, self._read)
+        self._desk = Desk(self._model, self._sandbox, book, self._places.managed_dir, self._persistence)
         self._tasks = anyio.create_task_group()
         await self._tasks.__aenter__()
         self._unsubscribe = self._stream.subscribe(self._on_event, name="sentinels")
@@ -185,6 +198,7 @@ class SentinelManager:
                     count=len(numbers),
                     trigger_numbers=numbers,
                     event_ids=[event_id for ids in left.unfinished.values() for event_id in ids],
+                    event_counts=[len(ids) for ids in left.unfinished.values()],
                 ),
                 SentinelUnloaded(
                     **left.identity,
@@ -212,7 +226,8 @@ class SentinelManager:
         attached.adopt(sentinels, (result for result in results if isinstance(result, LoadFailure)))
         # All begin to watch in one step: none sees an event that another one of the codon missed.
         for sentinel in sentinels:
-            self._index.add(sentinel, sentinel.trigger)
+            if sentinel.watches:
+                self._index.add(sentinel, sentinel.trigger)
 
     async def _prepare(
         self, source: SentinelSource, scope: CodonScope, before: Sequence[SentinelSource]
@@ -220,8 +235,7 @@ class SentinelManager:
         if any(other.id == source.id for other in before):
             required = source.settings.fail_codon_if_not_loaded
             return LoadFailure(source.id, "another sentinel of this codon has the same id", required)
-        at_ms = self._stream.now_ms()
-        return await load(source, scope, model=self._model, sandbox=self._sandbox, book=self._book, at_ms=at_ms)
+        return await load(source, scope, self._desk, self._stream.now_ms())
 
     def _sentinel(self, loaded: LoadedSentinel) -> Sentinel:
         return Sentinel(
@@ -260,7 +274,7 @@ class SentinelManager:
         )
 
     def _on_event(self, event: Event) -> None:
-        if event.type == Info.TYPE and event.data.get("code") == REPORT_CHANGED:
+        if event.type == Info.TYPE and event.data.get("code") in OWN_CODES:
             return
         if routing(event.type, event.data) is not Routing.NEVER:
             self._last_event_ms = event.at_ms

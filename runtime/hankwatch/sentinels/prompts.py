@@ -9,6 +9,7 @@ from hankwatch.config.refs import read_ref
 from hankwatch.events.envelope import format_stamp
 from hankwatch.sentinels.config import SentinelConfig
 from hankwatch.sentinels.queue import Trigger
+from hankwatch.sentinels.window import Shown
 
 if TYPE_CHECKING:
     # Only a run and `try` need these, and they cost `validate` a sixth of its time.
@@ -91,11 +92,17 @@ async def check_prompts(prompts: Prompts, sandbox: "Sandbox") -> None:
         await sandbox.check(template.engine, template.source)
 
 
-def trigger_context(trigger: Trigger, strategy: str, scope: CodonScope, config: SentinelConfig) -> dict[str, Any]:
-    """What a template calls ``it``: plain JSON data, nothing that could be called."""
+def trigger_context(
+    trigger: Trigger, strategy: str, scope: CodonScope, config: SentinelConfig, shown: Shown | None = None
+) -> dict[str, Any]:
+    """What a template calls ``it``: plain JSON data, nothing that could be called.
+
+    ``shown`` are the events where not all of them fit; by default all are there.
+    """
     batch = trigger.batch
+    shown = shown or Shown([event.envelope() for event in batch.events])
     return {
-        "events": [event.envelope() for event in batch.events],
+        "events": shown.events,
         "codon": {
             "id": scope.codon_id,
             "name": scope.name,
@@ -103,7 +110,7 @@ def trigger_context(trigger: Trigger, strategy: str, scope: CodonScope, config: 
             "startTime": scope.start_time,
         },
         "world": {"currentTime": format_stamp(batch.at_ms)},
-        "trigger": {"number": trigger.number, "strategy": strategy, "cause": trigger.cause, "omitted": 0},
+        "trigger": {"number": trigger.number, "strategy": strategy, "cause": trigger.cause, "omitted": shown.omitted},
         "sentinel": {"id": config.id, "name": config.name},
     }
 

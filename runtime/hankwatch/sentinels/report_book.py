@@ -31,20 +31,32 @@ class ReportBook:
         """Last values that earlier runs emitted, by file."""
         self._resumable: dict[tuple[str, str], EventData] = {}
         """Reports of loads that a crash or a shutdown ended: their codon goes on in the same file."""
+        self._latest: dict[tuple[str, str], EventData] = {}
+        """Reports of the last loads, however they ended."""
         self._owners: dict[str, tuple[str, str]] = {}
         """File to (sentinel, codon)."""
         self._recall()
 
-    def open(self, config: SentinelConfig, settings: SentinelSettings, scope: CodonScope, at_ms: int) -> ReportWriter:
+    def open(
+        self,
+        config: SentinelConfig,
+        settings: SentinelSettings,
+        scope: CodonScope,
+        at_ms: int,
+        *,
+        same_file: bool = False,
+    ) -> ReportWriter:
         """The writer of a new load, its file made and openable.
+
+        ``same_file`` goes on in the file of the last load, also when that one had ended in order.
 
         Raises ``PathRefused`` (a rule broken, or a file that another loaded sentinel writes) or ``OSError``.
         """
         wanted, output = settings.output_paths or OutputPaths(), config.output or Output()
-        report_format = output.format or "text"
+        report_format = "jsonl" if config.structured_output is not None else output.format or "text"
         log_name = wanted.log_file or output.file
         last_name = wanted.last_value_file or output.last_value_file
-        before = self._resumable.get((config.id, scope.codon_id))
+        before = (self._latest if same_file else self._resumable).get((config.id, scope.codon_id))
         if log_name is None and before is not None:
             log_name = before["logFile"].rpartition("/")[2]
         log = self._places.resolve(
@@ -100,6 +112,7 @@ class ReportBook:
 
     def _recall_load(self, event: Event) -> None:
         report = event.data["report"]
+        self._latest[event.data["sentinelId"], event.data["codonId"]] = report
         self._resumable[event.data["sentinelId"], event.data["codonId"]] = report
         try:
             path = recorded_path(self._places.execution_dir, report["logFile"])

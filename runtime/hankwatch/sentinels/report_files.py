@@ -73,7 +73,12 @@ def recorded_path(execution_dir: Path, shown: str) -> ReportPath:
 
 def default_name(sentinel_id: str, codon_id: str, at_ms: int, suffix: str) -> str:
     """``<id>-<codonId>-<epoch ms><suffix>``, characters that are unsafe in file names as ``-``."""
-    return _UNSAFE.sub("-", f"{sentinel_id}-{codon_id}-{at_ms}{suffix}")
+    return safe_name(f"{sentinel_id}-{codon_id}-{at_ms}") + suffix
+
+
+def safe_name(text: str) -> str:
+    """``text`` as part of a file name: characters that are unsafe there as ``-``."""
+    return _UNSAFE.sub("-", text)
 
 
 @contextmanager

@@ -34,6 +34,11 @@ def unescape_join(join_string: str) -> str:
     return _ESCAPE.sub(lambda match: _ESCAPED[match[1]], join_string)
 
 
+def content_text(content: Any) -> str:
+    """The content of an output as text: a structured one as compact JSON."""
+    return content if isinstance(content, str) else orjson.dumps(content).decode()
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """What one output adds to its files."""
@@ -47,7 +52,11 @@ class Entry:
 def render_entry(report: Mapping[str, Any], triggered: EventData | None, output: Event) -> Entry:
     """One output as bytes: ``report`` is what ``sentinel.loaded`` says of it, ``triggered`` its trigger's data."""
     data = output.data
-    text = data["content"] if isinstance(data["content"], str) else orjson.dumps(data["content"]).decode()
+    if data.get("outputType") == "structured":
+        entry = orjson.dumps(data["content"], option=orjson.OPT_APPEND_NEWLINE)
+        pretty = orjson.dumps(data["content"], option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+        return Entry(report["logFile"], entry, report.get("lastValueFile"), pretty)
+    text = content_text(data["content"])
     if report["format"] == "text":
         entry = f"{report['joinString']}{text}\n".encode()
     else:

@@ -21,13 +21,17 @@ from hankwatch.events.observers import (
     UnloadReason,
 )
 from hankwatch.matching.triggers import EventTrigger, SequenceTrigger
-from hankwatch.sentinels.fire import Fired, Firing
+from hankwatch.sentinels.fire import Failure, Fired, Firing, damage_info
 from hankwatch.sentinels.loader import LoadedSentinel
 from hankwatch.sentinels.queue import Trigger, TriggerQueue
 from hankwatch.sentinels.strategies import Batch, make_strategy
 from hankwatch.stream.stream import EventStream
 
 _LOG = logging.getLogger(__name__)
+
+Lifecycle = Literal["loaded", "active", "completing", "unloaded"]
+"""What a sentinel does, as people are told: it has matched nothing yet; it observes and works; it finishes what was
+matched while its codon ends; it is gone. A codon that is tried again makes a completing one active again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,9 @@ class SentinelSummary:
     dropped_triggers: int
     dropped_events: int
     abandoned_triggers: int
+    omitted_events: int
+    """Events that its prompts did not show whole, for want of room in the model's context window."""
+    lifecycle: Lifecycle
     report: str
     """Relative to the execution directory."""
     unload_reason: UnloadReason | None
@@ -96,6 +103,9 @@ class Sentinel:
         self._failed = 0
         self._failures_in_a_row = 0
         self._abandoned = 0
+        self._omitted = 0
+        self._observes: Literal["loaded", "active", "completing"] = "loaded"
+        self._draining = False
         self._drain_spent_s = 0.0
         self._loaded_at = ""
         self._unloaded_at: str | None = None
@@ -104,6 +114,16 @@ class Sentinel:
     def loaded(self) -> bool:
         """Whether it still takes matches."""
         return self.unload_reason is None
+
+    @property
+    def watches(self) -> bool:
+        """Whether events are put to its trigger; not when it only carries out failed triggers again."""
+        return self._loaded.source.source != "retry"
+
+    @property
+    def lifecycle(self) -> Lifecycle:
+        """What it does at the moment."""
+        return self._observes if self.loaded else "unloaded"
 
     @property
     def busy(self) -> bool:
@@ -141,11 +161,16 @@ class Sentinel:
         )
         for event in events:
             self._loaded.report.loaded(event)
+        conversation = self._loaded.conversation
+        if conversation is not None and conversation.damage is not None:
+            self._stream.emit(damage_info(conversation.damage))
 
     def on_match(self, events: tuple[Event, ...], at_ms: int) -> None:
         """Take one match of its trigger; returns at once."""
         if not self.loaded:
             return
+        if not self._draining:
+            self._observes = "active"
         with contain(self._break):
             self._log_dropped(self._queue.hold(events))
             self._enqueue(self._strategy.on_match(events, at_ms))
@@ -164,12 +189,29 @@ class Sentinel:
         """
         spent_s = 0.0 if fresh_budget else self._drain_spent_s
         started = self._clock.monotonic()
+        self._observes, self._draining = "completing", True
         try:
             await within(self._clock, max(0.0, budget_s - spent_s), self._finish)
         except TimeoutError:
             self._abandon("drain", "the time for finishing at the codon's end is spent")
         finally:
+            self._draining = False
             self._drain_spent_s = spent_s + self._clock.monotonic() - started
+
+    async def carry_out_again(self, batches: Iterable[Batch]) -> list[Failure | None]:
+        """Carry out batches of an earlier load, one after the other; see ``Attached.carry_out``."""
+        outcomes: list[Failure | None] = []
+        self._observes = "active"
+        for batch in batches:
+            if not self.loaded:
+                break
+            self._queue.hold(batch.events)
+            self._hold_back([batch])
+            trigger = self._queue.take()
+            assert trigger is not None
+            if (fired := await self._carry_out(trigger)) is not None:
+                outcomes.append(fired.failure)
+        return outcomes
 
     def unload(self, reason: UnloadReason, error_type: FatalErrorType | None = None) -> None:
         """Stop at once: name what was not carried out, complete the report, emit ``sentinel.unloaded`` last."""
@@ -213,6 +255,8 @@ class Sentinel:
             dropped_triggers=statistics.dropped_triggers,
             dropped_events=statistics.dropped_events,
             abandoned_triggers=self._abandoned,
+            omitted_events=self._omitted,
+            lifecycle=self.lifecycle,
             report=self._loaded.report.log.path.shown,
             unload_reason=self.unload_reason,
         )
@@ -231,6 +275,7 @@ class Sentinel:
             "totalTriggers": self._queue.numbered,
             "totalCost": account.cost_usd,
             "status": "active" if self.loaded else "unloaded",
+            "lifecycle": self.lifecycle,
             "unloadReason": self.unload_reason,
         }
         return {key: value for key, value in state.items() if value is not None or key == "totalCost"}
@@ -279,32 +324,41 @@ class Sentinel:
             self._working = False
             self._rested.set()
 
-    async def _carry_out(self, trigger: Trigger) -> None:
+    async def _carry_out(self, trigger: Trigger) -> Fired | None:
         with anyio.CancelScope() as scope:
             self._in_flight = _InFlight(trigger, scope)
             fired = await self._firing.fire(trigger, len(self._queue))
         if scope.cancel_called:
-            return  # abandoned: that has been reported, and after an unload nothing may be said
+            return None  # abandoned: that has been reported, and after an unload nothing may be said
         self._in_flight = None
         self._fired += 1
+        self._omitted += fired.omitted
         if self.loaded:
             self._count(trigger, fired)
+        return fired
 
     def _count(self, trigger: Trigger, fired: Fired) -> None:
         about: dict[str, Any] = {"trigger_number": trigger.number, "event_ids": trigger.event_ids}
-        if fired.unwritten is not None:
-            self._emit_error("file-write-failed", fired.unwritten, retriable=True, **about)
-        if (failure := fired.failure) is None:
+        for reason in fired.unwritten:
+            self._emit_error("file-write-failed", reason, retriable=True, **about)
+        config, failure = self._loaded.config, fired.failure
+        if failure is None:
             self._failures_in_a_row = 0
+            if fired.damaged and not config.tolerates_damage:
+                self.unload("fatal-error", "corruption")
             return
         self._failed += 1
-        self._failures_in_a_row += 1
+        self._failures_in_a_row += self._counts(failure)
         self._emit_error(failure.error_type, failure.message, retriable=failure.retriable, **about)
-        handling = self._loaded.config.error_handling
-        if failure.fatal is not None and handling.unload_on_fatal_error:
+        if failure.fatal is not None and config.error_handling.unload_on_fatal_error:
             self.unload("fatal-error", failure.fatal)
-        elif self._failures_in_a_row >= handling.max_consecutive_failures:
+        elif self._failures_in_a_row >= config.error_handling.max_consecutive_failures:
             self.unload("consecutive-failures")
+
+    def _counts(self, failure: Failure) -> bool:
+        """Whether a failure counts toward unloading: not the model's, in a conversation that goes on despite them."""
+        conversational = self._loaded.config.conversational
+        return not (conversational and conversational.continue_on_error and failure.of_model)
 
     async def _finish(self) -> None:
         while self.loaded:
@@ -331,6 +385,7 @@ class Sentinel:
             count=len(left),
             trigger_numbers=[trigger.number for trigger in left],
             event_ids=[event_id for trigger in left for event_id in trigger.event_ids],
+            event_counts=[len(trigger.batch.events) for trigger in left],
         )
 
     def _report_overflow(self) -> None:

@@ -253,23 +253,6 @@ def test_structured_reports_are_json_files(changes: dict[str, Any], pointer: str
     assert [place for place, _ in faults(structuredOutput=structured, **changes)] == ([pointer] if pointer else [])
 
 
-@pytest.mark.parametrize(
-    ("changes", "pointer"),
-    [
-        ({"structuredOutput": {"output": "enum", "enumValues": ["a"]}}, "/structuredOutput"),
-        (
-            {"conversational": {"trimmingStrategy": {"type": "maxTurns", "maxTurns": 3}}, "systemPromptText": "s"},
-            "/conversational",
-        ),
-        ({"templateEngine": "eta"}, "/templateEngine"),
-        ({"userPromptText": "<%= it.events.length %>"}, "/userPromptText"),
-    ],
-)
-def test_features_of_later_versions_are_warnings(changes: dict[str, Any], pointer: str) -> None:
-    assert faults(**changes) == []
-    assert warnings(**changes) == [(pointer, "not-yet")]
-
-
 def test_a_tag_is_plain_text_for_jinja() -> None:
     assert diagnose(userPromptText="<%= x %>", templateEngine="jinja") == []
 

@@ -19,8 +19,6 @@ CONFIG = {
     "execution": {"strategy": "immediate"},
     "model": "scripted/model",
 }
-SCHEMA = {"output": "object", "schemaStr": "{}"}
-CONVERSATION = {"trimmingStrategy": {"type": "maxTurns", "maxTurns": 3}}
 
 
 def write(path: Path, text: str) -> None:
@@ -113,19 +111,6 @@ def test_a_config_by_itself_may_use_files_up_to_its_hank(tmp_path: Path) -> None
     (tmp_path / "hank.json").unlink()
     assert read_config_file(tmp_path / "sentinels" / "n.json", diagnostics).config is None
     assert "climbs above" in diagnostics.errors[0].message
-
-
-@pytest.mark.parametrize(
-    ("config", "said"),
-    [
-        ({"conversational": CONVERSATION, "systemPromptText": "x"}, "conversational sentinels are"),
-        ({"structuredOutput": SCHEMA}, "structured output is"),
-        ({"userPromptText": "<%= it.events.length %>"}, "Eta templates are"),
-        ({"templateEngine": "eta"}, "Eta templates are"),
-    ],
-)
-async def test_a_feature_of_a_later_version_is_not_loaded(tmp_path: Path, config: dict[str, Any], said: str) -> None:
-    assert await failure_of(tmp_path, source(**config)) == f"{said} not supported by this version yet"
 
 
 async def test_a_prompt_that_does_not_parse_is_not_loaded(tmp_path: Path) -> None:

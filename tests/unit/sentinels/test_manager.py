@@ -224,6 +224,7 @@ async def test_state_and_summary_tell_what_a_sentinel_did(tmp_path: Path) -> Non
                 "totalTriggers": 2,
                 "totalCost": 0.001,
                 "status": "active",
+                "lifecycle": "active",
             }
         (summary,) = attached.summaries()
         assert (summary.fired, summary.failed, summary.calls, summary.unload_reason) == (2, 1, 2, "codon-complete")

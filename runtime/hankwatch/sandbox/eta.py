@@ -29,14 +29,13 @@ _NEWLINE = re.compile(r"\r\n?")
 _SPACE = "\t\n\v\f\r \xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
 """What JavaScript trims."""
 
-_CHECK = "(text) => { new Function('it', JSON.parse(text)[0]); return '\"\"' }"
-_RENDER = """(text) => {
+_CHECK = "(body) => { new Function('it', JSON.parse(body)); return 'null' }"
+_RENDER = """(body, context, exactly) => {
   const { parse, stringify, rawJSON } = JSON;
   const exact = (key, value, { source }) =>
     typeof value === 'number' && !Number.isSafeInteger(value) && /^-?[0-9]+$/.test(source) ? BigInt(source) : value;
   BigInt.prototype.toJSON = function () { return rawJSON(String(this)) };
-  const [body, context, exactly] = parse(text);
-  const it = parse(context, exactly ? exact : undefined);
+  const it = parse(context, parse(exactly) ? exact : undefined);
   delete Math.random;
   const now = it.world ? it.world.currentTime : 0;
   Date = new Proxy(Date, {
@@ -44,9 +43,9 @@ _RENDER = """(text) => {
     apply: (target) => String(new target(now)),
     get: (target, name) => name === 'now' ? () => +new target(now) : target[name],
   });
-  return stringify(new Function('it', body)(it)) ?? 'null';
+  return stringify(new Function('it', parse(body))(it)) ?? 'null';
 }"""
-_LONG_INTEGER = re.compile(r"[:\[,] ?-?[0-9]{16}")
+_MAX_SAFE_INTEGER = 2**53 - 1
 
 
 def check(source: str) -> None:
@@ -72,18 +71,25 @@ def render(source: str, context: Mapping[str, Any]) -> str:
         ImportError: as ``check``.
     """
     program = _compile(source)
-    data = dumps(context, ensure_ascii=False)
     try:
-        text = call(_RENDER, program.body(), data, _LONG_INTEGER.search(data) is not None)
+        text = call(_RENDER, program.body(), context, _has_long_integer(context))
     except ScriptFault as fault:
         raise RenderFault(fault.reason, program.template_line(fault)) from None
     if not isinstance(text, str):
         raise RenderFault("the prompt returned before its end, without a text")
-    encoded = text.encode("utf-16-le", "surrogatepass")
-    text = encoded.decode("utf-16-le", "replace")
-    if len(encoded) > 2 * MAX_OUTPUT_BYTES or len(text.encode()) > MAX_OUTPUT_BYTES:
+    text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if len(text.encode()) > MAX_OUTPUT_BYTES:
         raise RenderFault(f"the prompt is longer than {MAX_OUTPUT_BYTES // 1024**2} MiB")
     return text
+
+
+def _has_long_integer(value: Any) -> bool:
+    match value:
+        case dict():
+            return any(map(_has_long_integer, value.values()))
+        case list():
+            return any(map(_has_long_integer, value))
+    return isinstance(value, int) and abs(value) > _MAX_SAFE_INTEGER
 
 
 @dataclass(slots=True)

@@ -33,7 +33,7 @@ def authored(body: str) -> str:
 
 
 def call(function: str, *arguments: Any) -> Any:
-    """What ``function``, the source of a JavaScript function from JSON text to JSON text, gives for ``arguments``.
+    """What ``function`` gives for ``arguments``: the source of one that takes and returns JSON texts.
 
     Raises:
         ScriptFault: it threw, or went over the engine's memory or stack.
@@ -45,7 +45,7 @@ def call(function: str, *arguments: Any) -> Any:
     context.set_memory_limit(_MEMORY_BYTES)
     context.set_max_stack_size(_STACK_BYTES)
     try:
-        text = context.eval(function)(json.dumps(arguments, ensure_ascii=False))
+        text = context.eval(function)(*(json.dumps(argument, ensure_ascii=False) for argument in arguments))
     except quickjs.JSException as error:
         raise _fault(str(error)) from None
     return json.loads(text)

@@ -1,4 +1,4 @@
-"""Just enough of JavaScript's spelling to step over what may hold any character: strings, templates, comments."""
+"""Just enough of JavaScript's spelling to step over what may hold any character: literals and comments."""
 
 import re
 
@@ -10,7 +10,12 @@ _SIMPLE = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+_LINE_COMMENT = re.compile(r"//[^\n]*")
+_REGEX = re.compile(r"/(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n\[])+/")
+_ENDS_A_VALUE = re.compile(r"[\w$)\]}'\"`]")  # so that a slash after it divides
 _TEMPLATE_TEXT = re.compile(r"(?:\\.|\$(?!\{)|[^\\`$])*", re.DOTALL)
+_BEGINS = re.compile(r"['\"`/]")
+_VISIBLE = re.compile(r"[^\n]")
 _INSIDE_BRACES = re.compile(r"[^'\"`/{}]*")
 
 
@@ -35,6 +40,32 @@ def end_of_literal(source: str, at: int) -> int:
     if found is None:
         raise Unclosed("comment" if source[at] == "/" else "string", at)
     return found.end()
+
+
+def blanked(source: str) -> str:
+    """``source`` with spaces for whatever stands inside literals and comments; newlines and offsets stay.
+
+    Delimiters stay too, but for those of regexes and comments. Raises ``Unclosed``.
+    """
+    pieces: list[str] = []
+    at = 0
+    while found := _BEGINS.search(source, at):
+        start = found.start()
+        end = _end_of_anything(source, start)
+        kept = 1 if source[start] in "'\"`" else 0
+        pieces += [source[at : start + kept], _VISIBLE.sub(" ", source[start + kept : end - kept])]
+        pieces.append(source[end - kept : end])
+        at = end
+    return "".join([*pieces, source[at:]])
+
+
+def _end_of_anything(source: str, at: int) -> int:
+    if source.startswith("//", at):
+        return _LINE_COMMENT.match(source, at).end()  # type: ignore[union-attr] # it does begin there
+    if source[at] == "/" and source[at + 1 : at + 2] != "*":
+        regex = None if _ENDS_A_VALUE.match(source[:at].rstrip()[-1:]) else _REGEX.match(source, at)
+        return regex.end() if regex else at + 1
+    return end_of_literal(source, at)
 
 
 def _end_of_template(source: str, start: int) -> int:

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from hankwatch.core.redaction import Redactor
@@ -35,4 +35,5 @@ def run_log(path: Path, redactor: Redactor) -> Iterator[None]:
     finally:
         _LOGGER.removeHandler(handler)
         _LOGGER.setLevel(level)
-        handler.close()
+        with suppress(OSError):  # what could not be written is not written now either
+            handler.close()

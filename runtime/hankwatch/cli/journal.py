@@ -11,7 +11,9 @@ from hankwatch.bench.following import check_cursor, follow
 from hankwatch.bench.importing import import_journal
 from hankwatch.bench.sources import open_source
 from hankwatch.cli import output
+from hankwatch.cli.event_lines import event_line
 from hankwatch.cli.settings import cli_settings
+from hankwatch.cli.terminal import table
 from hankwatch.core.clock import SystemClock
 from hankwatch.core.errors import UsageError
 from hankwatch.core.redaction import Redactor
@@ -40,7 +42,7 @@ def tail(target: str, *, types: list[str] | None, since: int, config: Path | Non
         if as_json:
             output.print_json(event.envelope() | {"cursor": event.cursor}, endless=True)
         else:
-            console.print(output.event_line(event, width=_width(console, verbose)))
+            console.print(event_line(event, width=_width(console, verbose)))
 
     anyio.run(partial(follow, reader, since, show, clock=SystemClock()))
     if reader.bad_lines:
@@ -81,7 +83,7 @@ def stats(target: str, *, config: Path | None, as_json: bool) -> int:
 
 def _print_stats(found: JournalStatistics) -> None:
     console = output.stdout()
-    rows = output.table("type", "#events", "#bytes", "#share")
+    rows = table("type", "#events", "#bytes", "#share")
     whole_bytes = max(1, sum(kind.size_bytes for kind in found.types.values()))
     for name, kind in sorted(found.types.items(), key=lambda item: -item[1].size_bytes):
         share = f"{100 * kind.size_bytes / whole_bytes:.1f} %"

@@ -9,7 +9,9 @@ from rich.text import Text
 
 from hankwatch.app import LiveRun, RunOptions, open_run
 from hankwatch.cli import output
+from hankwatch.cli.event_lines import event_line
 from hankwatch.cli.stops import Stops
+from hankwatch.cli.terminal import table
 from hankwatch.config.resources import resource
 from hankwatch.core.tasks import task_group
 from hankwatch.events.envelope import Event
@@ -75,9 +77,9 @@ async def _run(options: RunOptions, as_json: bool, verbose: int) -> int:
 def _printer(console: Console, *, verbose: int) -> Callable[[Event], None]:
     def show(event: Event) -> None:
         if verbose > 0:
-            console.print(output.event_line(event, width=2_000))
+            console.print(event_line(event, width=2_000))
         elif event.type not in _QUIET and not _is_bookkeeping(event):
-            console.print(output.event_line(event, width=max(40, console.width - 40) if console.is_terminal else 160))
+            console.print(event_line(event, width=max(40, console.width - 40) if console.is_terminal else 160))
 
     return show
 
@@ -121,7 +123,7 @@ def _summarise(result: RunResult, live: LiveRun, *, as_json: bool, console: Cons
         return
     console.print()
     if result.sentinels:
-        rows = output.table("sentinel", "codon", "#fired", "#failed", "#calls", "#cost", "#dropped", "report")
+        rows = table("sentinel", "codon", "#fired", "#failed", "#calls", "#cost", "#dropped", "report")
         for s in result.sentinels:
             cost = output.money(s.cost_usd, unpriced=s.unpriced_calls)
             dropped = s.dropped_triggers + s.abandoned_triggers

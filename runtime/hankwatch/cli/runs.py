@@ -5,6 +5,7 @@ from pathlib import Path
 from hankwatch.app import base_dir
 from hankwatch.cli import output
 from hankwatch.cli.settings import cli_settings
+from hankwatch.cli.terminal import table
 from hankwatch.runner.execution import executions
 from hankwatch.runner.summary import is_live, summarise
 
@@ -29,7 +30,7 @@ def runs(*, config: Path | None, as_json: bool) -> int:
     if not found:
         console.print(f"No runs under {output.shown_path(base)} yet. `hankwatch demo` makes one.")
         return 0
-    rows = output.table("execution", "hank", "outcome", "#codons", "#cost", "#fired", "#failed", "#dropped")
+    rows = table("execution", "hank", "outcome", "#codons", "#cost", "#fired", "#failed", "#dropped")
     for run in found:
         record, hank = run.record, str(run.execution.meta.get("hankPath", "?"))
         numbers = (run.fired, run.failed, run.dropped)

@@ -95,18 +95,24 @@ async def _sentinel_templates(path: Path) -> list[Diagnostic]:
 
 
 def _show(path: Path, checked: _Checked, errors: int, verbose: int) -> None:
-    console = output.stdout()
-    output.print_diagnostics(checked.faults, console)
+    if checked.faults:
+        output.print_diagnostics(checked.faults, output.stdout())
     if checked.settings is not None and verbose >= 0:
-        rows = output.table("setting", "value", "from")
-        for name, value, origin in checked.settings.rows():
-            if verbose > 0 or origin != "default":
-                rows.add_row(name, value, origin)
-        if rows.row_count:
-            console.print(rows)
+        rows = [row for row in checked.settings.rows() if verbose > 0 or row[2] != "default"]
+        if rows:
+            _show_settings(rows)
     warnings = len(checked.faults) - errors
     found = f"{_some(errors, 'error')}, {_some(warnings, 'warning')}" if checked.faults else "no faults"
-    console.print(f"{output.shown_path(path)}: {found}{_counts(checked)}")
+    output.say(f"{output.shown_path(path)}: {found}{_counts(checked)}")
+
+
+def _show_settings(rows: list[tuple[str, str, str]]) -> None:
+    from hankwatch.cli.terminal import table
+
+    shown = table("setting", "value", "from")
+    for row in rows:
+        shown.add_row(*row)
+    output.stdout().print(shown)
 
 
 def _counts(checked: _Checked) -> str:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import anyio
 
-from hankwatch.core.clock import Clock, Timer
+from hankwatch.core.clock import Clock
 from hankwatch.core.contain import contain
 from hankwatch.core.limits import within
 from hankwatch.events.envelope import Event, format_stamp
@@ -22,9 +22,10 @@ from hankwatch.events.observers import (
 )
 from hankwatch.matching.triggers import EventTrigger, SequenceTrigger
 from hankwatch.sentinels.fire import Failure, Fired, Firing, damage_info
+from hankwatch.sentinels.gather import Gatherer
 from hankwatch.sentinels.loader import LoadedSentinel
 from hankwatch.sentinels.queue import Trigger, TriggerQueue
-from hankwatch.sentinels.strategies import Batch, make_strategy
+from hankwatch.sentinels.strategies import Batch
 from hankwatch.stream.stream import EventStream
 
 _LOG = logging.getLogger(__name__)
@@ -93,9 +94,8 @@ class Sentinel:
         self._spawn = spawn
         self._last_event_ms = last_event_ms
         self._on_unloaded = on_unloaded
-        self._strategy = make_strategy(loaded.config.execution)
+        self._gatherer = Gatherer(loaded.config.execution, stream.timers, on_due=self._enqueue, on_failure=self._break)
         self._queue = TriggerQueue()
-        self._timer: Timer | None = None
         self._in_flight: _InFlight | None = None
         self._working = False
         self._rested = anyio.Event()
@@ -173,8 +173,7 @@ class Sentinel:
             self._observes = "active"
         with contain(self._break):
             self._log_dropped(self._queue.hold(events))
-            self._enqueue(self._strategy.on_match(events, at_ms))
-            self._arm()
+            self._enqueue(self._gatherer.on_match(events, at_ms))
 
     def give_up(self, reason: str) -> None:
         """The trigger index no longer asks it, because matching it costs too much or fails."""
@@ -218,11 +217,10 @@ class Sentinel:
         if not self.loaded:
             return
         self.unload_reason = reason
-        if self._timer is not None:
-            self._timer.cancel()
+        self._gatherer.stop()
         self._on_unloaded(self)
         with contain(self._log_failure):
-            self._hold_back(self._strategy.drain(self._last_event_ms()))
+            self._hold_back(self._gatherer.drain(self._last_event_ms()))
         self._report_overflow()
         self._abandon("unload", "the sentinel was unloaded first")
         with contain(lambda error: self._emit_error("file-write-failed", str(error), retriable=True)):
@@ -279,27 +277,6 @@ class Sentinel:
             "unloadReason": self.unload_reason,
         }
         return {key: value for key, value in state.items() if value is not None or key == "totalCost"}
-
-    def _on_due(self, at_ms: int) -> None:
-        self._timer = None
-        with contain(self._break):
-            due_ms = self._strategy.next_due_ms()
-            if due_ms is not None and due_ms <= at_ms:
-                self._enqueue(self._strategy.on_due(at_ms))
-            self._arm()
-
-    def _arm(self) -> None:
-        """See to it that a timer runs no later than the strategy's next instant.
-
-        A timer that turns out too early re-arms itself: a debounce under a steady stream keeps one timer
-        instead of one per match.
-        """
-        due_ms = self._strategy.next_due_ms()
-        if due_ms is None or (self._timer is not None and self._timer.due_ms <= due_ms):
-            return
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = self._stream.timers.at(due_ms, self._on_due)
 
     def _enqueue(self, batches: Iterable[Batch]) -> None:
         self._hold_back(batches)
@@ -363,7 +340,7 @@ class Sentinel:
     async def _finish(self) -> None:
         while self.loaded:
             with contain(self._break):
-                self._enqueue(self._strategy.drain(self._last_event_ms()))
+                self._enqueue(self._gatherer.drain(self._last_event_ms()))
             if not self._working:
                 return
             await self._rested.wait()

@@ -10,7 +10,7 @@ from tests.support.sentinels import desk, on, scope, source
 from hankwatch.core.errors import JournalWriteError, ModelCallFailed
 from hankwatch.events.envelope import Event
 from hankwatch.llm.client import ModelReply, ModelRequest
-from hankwatch.sentinels import sentinel
+from hankwatch.sentinels import gather
 from hankwatch.sentinels.queue import MAX_WAITING_TRIGGERS
 from hankwatch.sentinels.strategies import Batch, make_strategy
 from hankwatch.stream.journal import Journal
@@ -193,7 +193,7 @@ async def test_a_sentinel_that_breaks_while_matching_is_unloaded_and_the_others_
             return []
 
     made = iter([Broken(), None])
-    monkeypatch.setattr(sentinel, "make_strategy", lambda execution: next(made) or make_strategy(execution))
+    monkeypatch.setattr(gather, "make_strategy", lambda execution: next(made) or make_strategy(execution))
     async with desk(tmp_path) as d, d.manager.attach(scope(), [source("broken"), source("fine")]):
         event_id = d.info()
         await d.manager.settle()

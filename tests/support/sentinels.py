@@ -140,6 +140,7 @@ async def desk(
     model: ModelClient | None = None,
     sandbox: Sandbox | None = None,
     journaled: bool = True,
+    persistence: bool = True,
 ) -> AsyncIterator[Desk]:
     """A running manager; ``answers`` are ``ScriptedModel``'s."""
     (root / "agentRoot").mkdir(parents=True, exist_ok=True)
@@ -154,6 +155,7 @@ async def desk(
         managed_dir=managed,
         agent_root=root / "agentRoot",
         clock=clock,
+        persistence=persistence,
     )
     try:
         async with manager:

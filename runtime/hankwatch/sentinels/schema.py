@@ -61,17 +61,20 @@ class AnswerSchema:
 
     def instructions(self) -> str:
         """What a model is told whose provider does not enforce schemas."""
-        about = f" {self.name!r}" if self.name else ""
-        purpose = f" ({self.description})" if self.description else ""
         if self.output == "enum":
             words = ", ".join(json.dumps(choice, ensure_ascii=False) for choice in self.choices)
-            return f"Answer{about}{purpose} with exactly one of these JSON strings and nothing else: {words}"
+            return f"Answer with exactly one of these JSON strings and nothing else: {words}{self._about}"
         kind = {"object": "JSON object", "array": "JSON array"}[self.output]
-        schema = orjson.dumps(self.value).decode()
         return (
-            f"Answer with a single {kind}{about}{purpose} and nothing else: no text around it, no code fence. "
-            f"It has to be valid against this JSON Schema:\n{schema}"
+            f"Answer with a single {kind} and nothing else: no text around it, no code fence. It has to be valid "
+            f"against this JSON Schema:\n{orjson.dumps(self.value).decode()}{self._about}"
         )
+
+    @property
+    def _about(self) -> str:
+        about = [f"The answer is called {self.name!r}."] if self.name else []
+        about += [f"What it is: {self.description}"] if self.description else []
+        return "\n" + " ".join(about) if about else ""
 
 
 def schema_source(config: StructuredOutput, *, base_dir: Path, root: Path) -> str | None:

@@ -75,9 +75,11 @@ def after(delay_s: float, answer: Answer) -> After:
     return After(delay_s, answer)
 
 
-def failure(reason: str, *, retriable: bool = False, status: int | None = None) -> ModelCallFailed:
-    """An answer that fails the call."""
-    return ModelCallFailed("scripted", reason, retriable=retriable, status=status)
+def failure(
+    reason: str, *, retriable: bool = False, status: int | None = None, retry_after_s: float | None = None
+) -> ModelCallFailed:
+    """An answer that fails the call; with ``retry_after_s`` the provider asks to be left alone for so long."""
+    return ModelCallFailed("scripted", reason, retriable=retriable, status=status, retry_after_s=retry_after_s)
 
 
 class ScriptedModel:
@@ -90,6 +92,8 @@ class ScriptedModel:
         clock: What ``after`` counts on.
         cost_usd: The cost of a text answer; None for an unknown price.
         unavailable: Model ids that ``check`` refuses; every other id is known.
+        context_tokens: What ``check`` says a request may hold; None for unknown.
+        supports_schema: Whether ``check`` says that the provider holds replies to a JSON Schema.
     """
 
     def __init__(
@@ -99,6 +103,8 @@ class ScriptedModel:
         clock: Clock | None = None,
         cost_usd: float | None = 0.001,
         unavailable: Collection[str] = (),
+        context_tokens: int | None = None,
+        supports_schema: bool = False,
     ) -> None:
         self.requests: list[ModelRequest] = []
         """Every request, in the order in which the calls began."""
@@ -106,11 +112,19 @@ class ScriptedModel:
         self._clock = clock or SystemClock()
         self._cost_usd = cost_usd
         self._unavailable = unavailable
+        self._context_tokens = context_tokens
+        self._supports_schema = supports_schema
 
     def check(self, model: str) -> ModelInfo | Unavailable:
         if model in self._unavailable:
             return Unavailable(model, "unknown-model", f"the script has no {model!r}", "use another id")
-        return ModelInfo(model, provider="scripted", priced=self._cost_usd is not None)
+        return ModelInfo(
+            model,
+            provider="scripted",
+            context_tokens=self._context_tokens,
+            priced=self._cost_usd is not None,
+            supports_schema=self._supports_schema,
+        )
 
     async def complete(self, request: ModelRequest) -> ModelReply:
         self.requests.append(request)

@@ -128,7 +128,7 @@ def _payload(request: Mapping[str, Any], answer: Answer) -> dict[str, Any]:
         "id": "chatcmpl-scripted",
         "object": "chat.completion",
         "created": 1_700_000_000,
-        "model": request["model"],
+        "model": request.get("model"),
         "choices": [
             {
                 "index": 0,

@@ -1,16 +1,22 @@
 """Remote model clients without a network."""
 
-from hankwatch.llm.client import ModelReply, ModelRequest
+from dataclasses import replace
+
+from hankwatch.llm.client import ModelInfo, ModelReply, ModelRequest, Unavailable
 from hankwatch.testing import ScriptedModel
 
 
 class ScriptedRemote(ScriptedModel):
-    """A scripted model in the router's place for providers; knows what is on the wire."""
+    """A scripted model in the router's place for providers (an id's prefix); knows what is on the wire."""
 
     on_the_wire: int = 0
     peak: int = 0
     prepared: int = 0
     closed: bool = False
+
+    def check(self, model: str) -> ModelInfo | Unavailable:
+        found = super().check(model)
+        return found if isinstance(found, Unavailable) else replace(found, provider=model.partition("/")[0])
 
     async def prepare(self) -> None:
         self.prepared += 1

@@ -8,7 +8,7 @@ import pytest
 from hankwatch.core.errors import ModelCallFailed
 from hankwatch.events.envelope import Event
 from hankwatch.events.run import Info
-from hankwatch.llm.client import Message, ModelReply, ModelRequest, Unavailable
+from hankwatch.llm.client import Message, ModelInfo, ModelReply, ModelRequest, Unavailable
 from hankwatch.stream.reader import JournalReader
 from hankwatch.testing import (
     ScriptedModel,
@@ -77,6 +77,11 @@ async def test_an_answer_can_take_its_time_or_for_ever() -> None:
 
 def test_models_can_be_unavailable() -> None:
     assert isinstance(ScriptedModel(unavailable=["a/b"]).check("a/b"), Unavailable)
+
+
+def test_the_script_says_what_its_model_can_do() -> None:
+    info = ScriptedModel(context_tokens=1_000, supports_schema=True, cost_usd=None).check("a/b")
+    assert info == ModelInfo("a/b", "scripted", context_tokens=1_000, priced=False, supports_schema=True)
 
 
 def test_an_event_takes_an_instant_or_a_stamp() -> None:

@@ -1,19 +1,15 @@
 """Which models can be called here, and how each is reached (spec sentinels 7)."""
 
 import difflib
-import importlib.util
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
-from typing import Any, Final
-
-import orjson
+from typing import Final
 
 from hankwatch.llm.client import ModelInfo, Unavailable, require
+from hankwatch.llm.registry import Entry, Price, read_registry, same_provider
 
 _ALIASES: Final = {"google": "gemini"}
-_ANSWERING_MODES: Final = frozenset({"chat", "completion", "responses"})
 _LOCAL: Final = frozenset(
     {"docker_model_runner", "hosted_vllm", "lemonade", "llamafile", "lm_studio", "ollama", "ollama_chat", "xinference"}
 )
@@ -58,15 +54,6 @@ class Endpoint:
     """False when the registry's price, if it has one, is not this model's."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    """What the registry says of one model."""
-
-    provider: str
-    context_tokens: int | None
-    priced: bool
-
-
 class ModelCatalog:
     """Answers ``check`` and ``endpoint`` from the registry's price list and the environment.
 
@@ -86,29 +73,62 @@ class ModelCatalog:
         An id without ``/`` passes with an empty provider: it is only looked up when it is called.
         """
         prefix, slash, name = model.partition("/")
+        info = self.info(model)
+        if not slash:
+            return info
+        provider = info.provider
+        if self.base_url(model) is None:
+            if provider not in self._providers:
+                return self._unknown_provider(model, prefix)
+            if self._entry(provider, name) is None:
+                return self._unknown_model(model, prefix, provider, name)
+        variables, found = self.keys(model)
+        if variables and found is None:
+            alone = "" if provider in _AMBIENT else f" (or HANKWEAVE_SENTINEL_{variables[0]} for sentinels alone)"
+            return Unavailable(
+                model,
+                "missing-key",
+                f"no key for {prefix}: {' or '.join(variables)} is not set",
+                f"export {variables[0]}{alone}",
+            )
+        return info
+
+    def info(self, model: str) -> ModelInfo:
+        """What the registry says of ``model``, whether or not it can be called here."""
+        prefix, slash, name = model.partition("/")
         if not slash:
             return ModelInfo(model, provider="", priced=False)
         provider = _ALIASES.get(prefix, prefix)
         entry = self._entry(provider, name)
-        if self._base_url(prefix) is None:
-            if provider not in self._providers:
-                return self._unknown_provider(model, prefix)
-            if entry is None:
-                return self._unknown_model(model, prefix, provider, name)
-        if missing := self._missing_keys(provider):
-            alone = "" if provider in _AMBIENT else f" (or HANKWEAVE_SENTINEL_{missing[0]} for sentinels alone)"
-            return Unavailable(
-                model,
-                "missing-key",
-                f"no key for {prefix}: {' or '.join(missing)} is not set",
-                f"export {missing[0]}{alone}",
-            )
-        return ModelInfo(
-            model,
-            provider,
-            context_tokens=entry.context_tokens if entry else None,
-            priced=entry is not None and entry.priced,
-        )
+        if entry is None:
+            return ModelInfo(model, provider, priced=False)
+        return ModelInfo(model, provider, entry.context_tokens, entry.price is not None, entry.supports_schema)
+
+    def knows(self, model: str) -> bool:
+        """The registry has ``model``."""
+        return self._entry(self.info(model).provider, model.partition("/")[2]) is not None
+
+    def price(self, model: str) -> Price | None:
+        """What ``model`` costs; None when the registry does not say, or does not mean this model."""
+        entry = self._entry(self.info(model).provider, model.partition("/")[2])
+        return entry.price if entry else None
+
+    def keys(self, model: str) -> tuple[tuple[str, ...], str | None]:
+        """The variables of which one has to be set (empty: none is needed), and the first that is."""
+        provider = self.info(model).provider
+        if provider in _LOCAL or provider not in self._providers:
+            return (), None
+        if ambient := _AMBIENT.get(provider):
+            return ambient, next((name for name in ambient if self._env.get(name)), None)
+        names = _key_names(provider)
+        return names, next(self._set(names), None)
+
+    def base_url(self, model: str) -> str | None:
+        """The address that replaces the provider's own."""
+        prefix = model.partition("/")[0]
+        spellings = dict.fromkeys((_ALIASES.get(prefix, prefix), prefix))
+        found = next(self._set(f"{_variable(provider)}_API_BASE" for provider in spellings), None)
+        return self._env[found] if found else None
 
     def endpoint(self, model: str) -> Endpoint:
         """How to reach ``model``.
@@ -117,40 +137,28 @@ class ModelCatalog:
             ModelCallFailed: The model cannot be called; not retriable.
         """
         info = require(self.check(model))
-        prefix, _, name = model.partition("/")
+        name = model.partition("/")[2]
         own_dialect = info.provider in self._providers
-        key_names = () if info.provider in _AMBIENT else _key_names(info.provider)
-        key = next(self._values(key_names), None)
+        variable = next(self._set(() if info.provider in _AMBIENT else _key_names(info.provider)), None)
+        key = self._env[variable] if variable else None
         return Endpoint(
             f"{info.provider}/{name}" if own_dialect else f"openai/{name}",
             api_key=key if own_dialect else key or "none",
-            api_base=self._base_url(prefix),
+            api_base=self.base_url(model),
             priced=own_dialect,
         )
 
-    def _values(self, names: Iterable[str]) -> Iterator[str]:
-        for name in names:
-            for spelling in (f"HANKWEAVE_SENTINEL_{name}", name):
-                if value := self._env.get(spelling):
-                    yield value
+    def _set(self, names: Iterable[str]) -> Iterator[str]:
+        """The variables among these that are set, the sentinels' own first."""
+        names = tuple(names)
+        for spelling in (*(f"HANKWEAVE_SENTINEL_{name}" for name in names), *names):
+            if self._env.get(spelling):
+                yield spelling
 
-    def _base_url(self, prefix: str) -> str | None:
-        spellings = dict.fromkeys((_ALIASES.get(prefix, prefix), prefix))
-        return next(self._values(f"{_variable(provider)}_API_BASE" for provider in spellings), None)
-
-    def _missing_keys(self, provider: str) -> tuple[str, ...]:
-        """The names of which one has to be set, when none is."""
-        if provider in _LOCAL or provider not in self._providers:
-            return ()
-        if ambient := _AMBIENT.get(provider):
-            return () if any(map(self._env.get, ambient)) else ambient
-        names = _key_names(provider)
-        return () if any(self._values(names)) else names
-
-    def _entry(self, provider: str, name: str) -> _Entry | None:
+    def _entry(self, provider: str, name: str) -> Entry | None:
         for key in (f"{provider}/{name}", name):
             entry = self._entries.get(key)
-            if entry is not None and _same_provider(provider, entry.provider):
+            if entry is not None and same_provider(provider, entry.provider):
                 return entry
         return None
 
@@ -176,8 +184,8 @@ class ModelCatalog:
         )
 
     @cached_property
-    def _entries(self) -> Mapping[str, _Entry]:
-        return _read_registry()
+    def _entries(self) -> Mapping[str, Entry]:
+        return read_registry()
 
     @cached_property
     def _providers(self) -> frozenset[str]:
@@ -190,28 +198,3 @@ def _variable(provider: str) -> str:
 
 def _key_names(provider: str) -> tuple[str, ...]:
     return _KEY_NAMES.get(provider) or (f"{_variable(provider)}_API_KEY",)
-
-
-def _same_provider(provider: str, listed: str) -> bool:
-    """The registry splits some providers by route or family (``bedrock_converse``, ``vertex_ai-llama_models``)."""
-    return listed == provider or listed.startswith((f"{provider}_", f"{provider}-"))
-
-
-def _read_registry() -> dict[str, _Entry]:
-    spec = importlib.util.find_spec("litellm")
-    assert spec is not None, "litellm is a dependency of this package"
-    assert spec.submodule_search_locations
-    file = Path(spec.submodule_search_locations[0]) / "model_prices_and_context_window_backup.json"
-    listed: dict[str, dict[str, Any]] = orjson.loads(file.read_bytes())
-    entries = {}
-    for key, facts in listed.items():
-        resolved = listed.get(facts.get("alias_of", key), facts)
-        if resolved.get("mode") in _ANSWERING_MODES:
-            context = resolved.get("max_input_tokens")
-            entries[key] = _Entry(
-                resolved["litellm_provider"],
-                context_tokens=context if isinstance(context, int) else None,
-                # The registry writes 0 for what nobody has priced; only a price above it is known.
-                priced=bool(resolved.get("input_cost_per_token") or resolved.get("output_cost_per_token")),
-            )
-    return entries

@@ -15,11 +15,12 @@ from typing import Any, Final
 import anyio
 import anyio.to_thread
 
+from hankwatch.core.clock import Clock, SystemClock
 from hankwatch.core.contain import contain
 from hankwatch.core.errors import ModelCallFailed
-from hankwatch.core.text import shorten
 from hankwatch.llm.catalog import Endpoint, ModelCatalog
 from hankwatch.llm.client import ModelInfo, ModelReply, ModelRequest, Unavailable
+from hankwatch.llm.failures import classify
 
 _BEFORE_IMPORT: Final = {
     # Without these it asks the network for its price list and headers while it is imported.
@@ -29,18 +30,20 @@ _BEFORE_IMPORT: Final = {
     # Its aiohttp sessions leak when the event loop changes.
     "DISABLE_AIOHTTP_TRANSPORT": "True",
 }
-_RETRIABLE_BELOW_500: Final = frozenset({408, 409, 425, 429})
-_OUT_OF_MONEY: Final = ("insufficient_quota", "exceeded your current quota", "billing")
 _TYPED_DICT_WARNING: Final = "Items? .* on TypedDict class"
-_UNREACHABLE: Final = ("Connection error.", "All connection attempts failed")
-_NOISE: Final = re.compile(r"^(?:litellm\.\w+: |\w+Error: |\w+Exception - )+|\s*Handle with `litellm\.\w+`\.?$")
 
 
 class LitellmClient:
-    """Calls the providers that the catalogue knows. Safe from many tasks of one event loop."""
+    """Calls the providers that the catalogue knows. Safe from many tasks of one event loop.
 
-    def __init__(self, catalog: ModelCatalog) -> None:
+    Args:
+        catalog: Which models there are and how each is reached.
+        clock: Whose wall time a provider's ``Retry-After`` date is compared with.
+    """
+
+    def __init__(self, catalog: ModelCatalog, *, clock: Clock | None = None) -> None:
         self._catalog = catalog
+        self._clock = clock or SystemClock()
         self._module: ModuleType | None = None
         self._importing = anyio.Lock()
 
@@ -66,10 +69,10 @@ class LitellmClient:
     async def complete(self, request: ModelRequest) -> ModelReply:
         endpoint = self._catalog.endpoint(request.model)
         await self.prepare()
-        failures: list[ModelCallFailed] = []
-        with contain(lambda error: failures.append(classify(request.model, error, timeout_s=request.timeout_s))):
+        failures: list[Exception] = []
+        with contain(failures.append):
             return _reply(request.model, endpoint, await self._send(endpoint, request))
-        raise failures[0]
+        raise classify(request.model, failures[0], timeout_s=request.timeout_s, now=self._clock.now())
 
     async def aclose(self) -> None:
         """Close the connections of every client that litellm keeps in this process."""
@@ -94,30 +97,8 @@ class LitellmClient:
             api_base=endpoint.api_base,
             # Some models take no temperature; the request is still worth making.
             drop_params=True,
+            **_response_format(self._catalog.info(request.model), request),
         )
-
-
-def classify(model: str, error: Exception, *, timeout_s: float) -> ModelCallFailed:
-    """The failure of a call in our terms: by status and text, because the classes say little.
-
-    litellm reports a refused connection as status 500, overload (529) under its base class, and a
-    time-out as 408.
-    """
-    if isinstance(error, ModelCallFailed):
-        return error
-    status: int | None = getattr(error, "status_code", None)
-    text = str(error).strip()
-    message = shorten(_NOISE.sub("", text.partition("\n")[0]) or type(error).__name__, 500)
-    if status == 408:
-        # The provider may have answered, and charged, after we hung up.
-        return ModelCallFailed(model, f"no reply within {timeout_s:g} s", retriable=True, cost_usd=None)
-    if any(phrase in text for phrase in _UNREACHABLE):
-        return ModelCallFailed(model, "the provider cannot be reached", retriable=True)
-    if status is None:
-        return ModelCallFailed(model, f"unusable reply: {type(error).__name__}: {message}", retriable=False)
-    out_of_money = status == 429 and any(phrase in text.lower() for phrase in _OUT_OF_MONEY)
-    retriable = (status in _RETRIABLE_BELOW_500 or status >= 500) and not out_of_money
-    return ModelCallFailed(model, f"status {status}: {message}", retriable=retriable, status=status)
 
 
 def _import() -> ModuleType:
@@ -134,6 +115,20 @@ def _import() -> ModuleType:
     litellm.completion(model="openai/none", messages=ping, mock_response="pong", api_key="none")
     module: ModuleType = litellm
     return module
+
+
+def _response_format(info: ModelInfo, request: ModelRequest) -> dict[str, Any]:
+    if request.json_schema is None or not info.enforces(request.json_schema):
+        return {}
+    described = {"description": request.schema_description} if request.schema_description else {}
+    # Not strict: a provider's strict mode refuses most of what people write.
+    schema = {"name": _schema_name(request.schema_name), **described, "schema": dict(request.json_schema)}
+    return {"response_format": {"type": "json_schema", "json_schema": schema}}
+
+
+def _schema_name(name: str | None) -> str:
+    """Providers allow letters, digits, ``_`` and ``-``, 64 of them."""
+    return re.sub(r"[^a-zA-Z0-9_-]", "_", name or "")[:64] or "answer"
 
 
 def _reply(model: str, endpoint: Endpoint, response: Any) -> ModelReply:

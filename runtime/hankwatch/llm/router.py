@@ -1,27 +1,27 @@
 """The model client everyone uses: finds who answers, paces the calls, keeps the log (spec sentinels 5, 7)."""
 
 import contextlib
-from collections.abc import Iterable, Mapping
+import logging
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from functools import partial
+from random import Random
 from typing import Final, Protocol
-
-import anyio
 
 from hankwatch.core.clock import Clock
 from hankwatch.core.errors import ModelCallFailed
-from hankwatch.core.limits import within
 from hankwatch.core.redaction import Redactor
 from hankwatch.core.text import clean_text
 from hankwatch.events.envelope import IdSource
 from hankwatch.llm.builtin import BuiltinModels
-from hankwatch.llm.calls import Call, CallLog, redacted
+from hankwatch.llm.call import Call, redacted
+from hankwatch.llm.calls import CallLog
 from hankwatch.llm.catalog import ModelCatalog
 from hankwatch.llm.client import ModelClient, ModelInfo, ModelReply, ModelRequest, Unavailable, require
 from hankwatch.llm.litellm import LitellmClient
+from hankwatch.llm.retries import Retries
+from hankwatch.llm.slots import Slots, SlotStatistics
 
-CALL_LIMIT_S: Final = 300.0
-"""What all attempts of one call may take together, from when it first has a slot."""
+_LOG: Final = logging.getLogger(__name__)
 
 
 class Remote(ModelClient, Protocol):
@@ -41,8 +41,19 @@ class ModelRouter:
 
     A remote call takes a slot, first come first served, only while its request is on the wire; its time
     limit starts with the slot, so a hung call costs one slot for that time and nobody else anything.
-    Secrets are taken out of a request before it is sent. Every call, failed and cancelled ones too,
-    becomes one line of the call log. Safe from many tasks of one event loop.
+    Retries are made here and nowhere else (``retries``). Secrets are taken out of a request before it is
+    sent. Every call, failed and cancelled ones too, becomes one line of the call log. Safe from many tasks
+    of one event loop.
+
+    Args:
+        env: Where keys and base URLs are found.
+        redactor: Knows the secrets.
+        clock: Counts limits and waits.
+        call_log: None: calls are not logged.
+        max_concurrent_calls: Requests on the wire at a time.
+        ids: Names the calls.
+        remote: Who is asked in place of the providers.
+        random: Numbers in [0, 1) that spread the retries.
     """
 
     def __init__(
@@ -55,14 +66,22 @@ class ModelRouter:
         max_concurrent_calls: int = 8,
         ids: IdSource | None = None,
         remote: Remote | None = None,
+        random: Callable[[], float] | None = None,
     ) -> None:
         self._redactor = redactor
         self._clock = clock
         self._call_log = call_log
-        self._slots = anyio.CapacityLimiter(max_concurrent_calls)
+        self._slots = Slots(max_concurrent_calls, clock)
         self._ids = ids or IdSource()
         self._builtin = BuiltinModels()
-        self._remote = remote or LitellmClient(ModelCatalog(env))
+        self._remote = remote or LitellmClient(ModelCatalog(env), clock=clock)
+        self._retries = Retries(
+            self._remote.complete,
+            slots=self._slots,
+            clock=clock,
+            random=random or Random().random,  # noqa: S311 - spreads load, hides nothing
+        )
+        self._unpriced: set[str] = set()
 
     def check(self, model: str) -> ModelInfo | Unavailable:
         return self._client(model).check(model)
@@ -76,6 +95,7 @@ class ModelRouter:
             # A provider's JSON can hold what no journal line can.
             reply = replace(reply, text=clean_text(reply.text), call_id=call.id if self._call_log else None)
             call.outcome = reply
+            self._tell_unpriced(call.request.model, reply)
             return reply
         except ModelCallFailed as failure:
             call.outcome = failure
@@ -99,8 +119,8 @@ class ModelRouter:
         """Close all connections; calls still on the wire fail."""
         await self._remote.aclose()
 
-    def statistics(self) -> anyio.CapacityLimiterStatistics:
-        """How many slots are taken and how many calls wait for one."""
+    def statistics(self) -> SlotStatistics:
+        """How many slots are taken, how many calls wait for one, which providers are held back."""
         return self._slots.statistics()
 
     def _client(self, model: str) -> ModelClient:
@@ -108,18 +128,14 @@ class ModelRouter:
 
     async def _answer(self, call: Call) -> ModelReply:
         client = self._client(call.request.model)
-        require(client.check(call.request.model))
+        info = require(client.check(call.request.model))
         if client is self._builtin:
             return await client.complete(call.request)
         await self._remote.prepare()
-        async with self._slots:
-            call.start(self._clock)
-            return await self._attempt(call.request, min(call.request.timeout_s, CALL_LIMIT_S))
+        return await self._retries.complete(call, info.provider)
 
-    async def _attempt(self, request: ModelRequest, limit_s: float) -> ModelReply:
-        try:
-            return await within(self._clock, limit_s, partial(self._remote.complete, request))
-        except TimeoutError:
-            reason = f"no reply within {limit_s:g} s"
-            # The provider may have answered, and charged, after we hung up.
-            raise ModelCallFailed(request.model, reason, retriable=True, cost_usd=None) from None
+    def _tell_unpriced(self, model: str, reply: ModelReply) -> None:
+        """Once for each model: its cost is unknown, its reply is kept."""
+        if reply.cost_usd is None and model not in self._unpriced:
+            self._unpriced.add(model)
+            _LOG.warning("the price of %s is not known: cost totals are lower bounds (≥)", model)

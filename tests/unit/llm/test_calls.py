@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from hankwatch.core.redaction import Redactor
-from hankwatch.llm.calls import Call, CallLog, digest_of
+from hankwatch.llm.call import Call, digest_of
+from hankwatch.llm.calls import CallLog
 from hankwatch.llm.client import Message, ModelReply, ModelRequest
 
 REQUEST = ModelRequest("acme/one", (Message("system", "be brief"), Message("user", "?")))

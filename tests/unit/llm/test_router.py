@@ -37,9 +37,10 @@ class Bench:
         self.ended: list[tuple[str, float, str]] = []
         """(prompt, second, outcome) of each call, in the order in which they ended."""
 
-    async def call(self, prompt: str, *, model: str = "acme/one", timeout_s: float = 60.0) -> None:
+    async def call(self, prompt: str, *, timeout_s: float = 60.0, max_retries: int = 0, **fields: Any) -> None:
         try:
-            outcome = (await self.router.complete(ask(prompt, model=model, timeout_s=timeout_s))).text
+            request = ask(prompt, timeout_s=timeout_s, max_retries=max_retries, **fields)
+            outcome = (await self.router.complete(request)).text
         except ModelCallFailed as failed:
             outcome = failed.reason
         self.ended.append((prompt, self.clock.monotonic(), outcome))
@@ -59,7 +60,7 @@ async def test_calls_beyond_the_limit_wait_their_turn_in_order(tmp_path: Path) -
             tasks.start_soon(bench.call, prompt)
         await bench.clock.advance(10)
         statistics = bench.router.statistics()
-        assert (statistics.borrowed_tokens, statistics.tasks_waiting) == (2, 1)
+        assert (statistics.taken, statistics.waiting) == (2, 1)
         await bench.clock.advance(20)
     assert [(prompt, second) for prompt, second, _ in bench.ended] == [
         ("a", 10),
@@ -91,7 +92,7 @@ async def test_a_hung_call_holds_its_own_slot_until_its_limit_and_no_other(tmp_p
         await bench.clock.advance(5)
         assert bench.remote.on_the_wire == 0
     assert bench.ended == [("a", 1, "ok"), ("b", 2, "ok"), ("c", 3, "ok"), ("stuck", 5, "no reply within 5 s")]
-    assert bench.router.statistics().borrowed_tokens == 0
+    assert bench.router.statistics().taken == 0
 
 
 async def test_no_call_takes_more_than_the_total_limit(tmp_path: Path) -> None:
@@ -102,13 +103,23 @@ async def test_no_call_takes_more_than_the_total_limit(tmp_path: Path) -> None:
     assert bench.ended == [("a", 300, "no reply within 300 s")]
 
 
+async def test_a_model_without_a_price_is_told_of_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    bench = Bench(tmp_path, ModelReply("worth keeping", 1, 1, None))
+    replies = [await bench.router.complete(ask("?", model=model)) for model in ("acme/one", "acme/one", "acme/two")]
+    assert [(reply.text, reply.cost_usd) for reply in replies] == [("worth keeping", None)] * 3
+    assert [record.getMessage().split(" is not")[0] for record in caplog.records] == [
+        "the price of acme/one",
+        "the price of acme/two",
+    ]
+
+
 async def test_a_cancelled_call_gives_its_slot_back_and_is_logged(tmp_path: Path) -> None:
     bench = Bench(tmp_path, hang(), max_concurrent_calls=1)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(bench.call, "a")
         await bench.clock.advance(2)
         tasks.cancel_scope.cancel()
-    assert bench.router.statistics().borrowed_tokens == 0
+    assert bench.router.statistics().taken == 0
     [line] = bench.lines()
     assert line["error"]["reason"] == "cancelled before it ended"
     assert line["durationMs"] == 2_000
@@ -159,6 +170,7 @@ async def test_a_call_becomes_one_line_of_the_log(tmp_path: Path) -> None:
         "reply",
         "tokens",
         "costUsd",
+        "attempts",
         "startedAt",
         "durationMs",
     ]
@@ -172,6 +184,7 @@ async def test_a_call_becomes_one_line_of_the_log(tmp_path: Path) -> None:
     assert line["tokens"] == {"input": 12, "output": 3}
     assert line["costUsd"] is None
     assert (line["startedAt"], line["durationMs"]) == ("2000-01-01T00:00:00.000Z", 1_500)
+    assert line["attempts"] == [{"startedAt": line["startedAt"], "durationMs": 1_500, "outcome": "reply"}]
 
 
 async def test_the_reply_names_its_line(tmp_path: Path) -> None:
@@ -186,6 +199,8 @@ async def test_a_failed_call_is_logged_with_its_reason(tmp_path: Path) -> None:
     [line] = bench.lines()
     assert line["error"] == {"reason": "status 503: busy", "retriable": True, "status": 503}
     assert line["tokens"] is None
+    [attempt] = line["attempts"]
+    assert (attempt["outcome"], attempt["status"]) == ("status 503: busy", 503)
 
 
 async def test_a_secret_is_neither_sent_nor_logged(tmp_path: Path) -> None:

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from hankwatch.core.text import shorten
+from hankwatch.events.catalogue import routing
 from hankwatch.events.codec import parse_stamp
-from hankwatch.events.envelope import Event, EventData
+from hankwatch.events.envelope import Event, EventData, Routing
 from hankwatch.sentinels.crash import LIFECYCLE_TYPES
 from hankwatch.sentinels.fire import Failure
 from hankwatch.sentinels.loader import SentinelSource
@@ -149,7 +150,10 @@ async def retry(
             scopes[event.data["codonId"]] = _scope(event.data)
     groups = failed.of(sentinel_id)
     wanted = {id_ for group in groups.values() for trigger in group for id_ in trigger.event_ids or ()}
-    events = {event.id: event for event in journal.read() if event.id in wanted} if wanted else {}
+    events: dict[str, Event] = {}
+    for event in journal.read() if wanted else ():
+        if event.id in wanted and routing(event.type, event.data) is not Routing.NEVER:
+            events.setdefault(event.id, event)
     results: list[Retried] = []
     for (name, codon_id), group in groups.items():
         source = next((s for s in sources.get(group[0].base_codon_id, ()) if s.id == name), None)

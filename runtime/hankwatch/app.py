@@ -186,7 +186,7 @@ async def open_run(
     environ, clock = os.environ if environ is None else environ, clock or SystemClock()
     hank, settings = load_for_run(options, environ)
     require_data(options.data)
-    layout = Layout(_execution_dir(options, settings, environ, clock))
+    layout = Layout(_execution_dir(options, hank.hank_dir, settings, environ, clock))
     jobs = codon_jobs(hank, run=settings.run, agents=settings.agents, environ=environ, layout=layout)
     redactor = Redactor.from_environment(_all_variables(environ, jobs), enabled=settings.redaction.enabled)
     run_id = _run_id(clock)
@@ -323,9 +323,14 @@ def load_for_run(options: RunOptions, environ: Mapping[str, str]) -> tuple[Loade
     return hank, loaded.settings
 
 
-def _execution_dir(options: RunOptions, settings: Settings, environ: Mapping[str, str], clock: Clock) -> Path:
+def _execution_dir(
+    options: RunOptions, hank_dir: Path, settings: Settings, environ: Mapping[str, str], clock: Clock
+) -> Path:
     if options.execution is not None:
-        return options.execution.resolve()
+        root = options.execution.resolve()
+        if root == hank_dir.resolve():
+            raise UsageError(f"{root} is the hank's own folder, which no run writes to", hint="name another directory")
+        return root
     return new_execution_dir(base_dir(settings, environ), options.data, clock.now())
 
 

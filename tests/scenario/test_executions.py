@@ -73,6 +73,13 @@ async def test_a_used_execution_wants_start_new_and_keeps_its_history(tmp_path: 
     assert [transition(event) for event in second.events].count("RunCompleted") == 2
 
 
+async def test_a_hanks_own_folder_is_never_written(tmp_path: Path) -> None:
+    hank = write_hank(tmp_path / "hank", codon())
+    with pytest.raises(UsageError, match="the hank's own folder"):
+        await run_here(hank, tmp_path / "hank" / ".." / "hank")
+    assert [path.name for path in (tmp_path / "hank").iterdir()] == ["hank.json"]
+
+
 async def test_nothing_is_written_before_all_that_can_be_checked_is_in_order(tmp_path: Path) -> None:
     hank = write_hank(tmp_path / "hank", codon(agent="recorded:missing.jsonl"))
     with pytest.raises(ConfigError, match="not a file that exists"):
@@ -134,3 +141,14 @@ def test_a_sentinel_that_is_left_out_is_visible_on_the_terminal(tmp_path: Path) 
     assert child.returncode == 0
     assert b"warning: sentinel observer of one did not run: model acme/none-1" in shown
     assert Ran(tmp_path / "run").completed()["success"] is True
+
+
+@pytest.mark.slow
+def test_a_failed_codon_is_exit_1(tmp_path: Path) -> None:
+    agent = stand_in(tmp_path / "agent", ["stderr_text", "no licence"], ["exit", 2])
+    hank = write_hank(tmp_path / "hank", codon())
+    with command("run", hank, "-e", tmp_path / "run", environ=agent.environ, cwd=tmp_path) as child:
+        shown, complaints = child.communicate(timeout=15)
+    assert child.returncode == 1
+    assert b"no licence" in shown
+    assert complaints == b""

@@ -72,6 +72,7 @@ def copied(sweep: Path, folder: Path, *, model: bytes) -> Path:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(60)  # a provider's library is imported first
 async def test_a_provider_over_http_is_asked_about_the_event(sweep: Path, tmp_path: Path) -> None:
     folder = copied(sweep, tmp_path / "hank", model=b"openai/gpt-4o-mini")
     with model_server(Answer("Swept over the wire.")) as server:

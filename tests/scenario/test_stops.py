@@ -1,6 +1,7 @@
 """Stops: the first signal ends a run in order within its budget, the second at once, and nothing stays behind (A10, A11)."""
 
 import json
+import random
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from tests.support.model_server import Answer, model_server
 from tests.support.runs import HANKWATCH, Ran, command, is_alive, journaled, stand_in, until, write_hank
 
 from hankwatch.app import LiveRun, RunOptions, open_run
+from hankwatch.cli.stops import AT_ONCE_S
 from hankwatch.events.envelope import Event
 from hankwatch.processes.tree import marked_pids
 from hankwatch.testing import ScriptedModel, hang
@@ -136,12 +138,13 @@ def test_the_second_signal_ends_the_run_at_once_without_orphans(tmp_path: Path) 
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(60)  # a provider's library is imported first
 def test_hung_calls_behind_one_slot_are_given_up_and_named(tmp_path: Path) -> None:
     with model_server(default=Answer(hang=True)) as server:
         it = case(tmp_path, *ENDS, sentinels=3, model="openai/gpt-4o-mini")
         it.environ.update(OPENAI_API_KEY="sk-test-0123456789", OPENAI_API_BASE=server.url)
         with running(it) as child:
-            until(lambda: journaled(it.root, "sentinel.triggered") and server.arrived.is_set())
+            until(lambda: journaled(it.root, "sentinel.triggered") and server.arrived.is_set(), within_s=40)
             child.terminate()
             assert ended(child, BUDGET_S + MARGIN_S) == 130
     abandoned = [event for event in Ran(it.root).of("sentinel.error") if event.data["errorType"] == "abandoned"]
@@ -204,3 +207,72 @@ async def test_what_sentinels_can_finish_within_the_budget_is_finished(tmp_path:
     ran, _ = await stopped_here(it, model, lambda event: event.type == "assistant.action")
     assert "Seen." in ran.report("s0")
     check_stopped(ran)
+
+
+async def test_a_stop_before_the_agent_is_started_starts_none(tmp_path: Path) -> None:
+    it = case(tmp_path, *HANGS)
+    options = RunOptions(it.hank, execution=it.root)
+    async with open_run(options, environ=it.environ, model_client=ScriptedModel()) as live:
+        live.stream.subscribe(lambda event: live.stop() if event.type == "sentinel.loaded" else None, name="test")
+        result = await live.carry_out()
+    check_stopped(Ran(it.root))
+    assert [codon.status for codon in result.record.codons] == ["failed"]
+    assert not (tmp_path / "agent" / "seen.json").exists()
+
+
+async def test_a_stop_between_codons_starts_no_further_one(tmp_path: Path) -> None:
+    it = case(tmp_path, *ENDS)
+    options = RunOptions(it.hank, execution=it.root)
+    async with open_run(options, environ=it.environ, model_client=ScriptedModel()) as live:
+        live.stream.subscribe(lambda event: live.stop() if event.type == "state.snapshot" else None, name="test")
+        result = await live.carry_out()
+    assert (result.success, result.reason) == (False, "stopped")
+    assert Ran(it.root).completed()["success"] is True
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+def test_a_signal_at_any_moment_leaves_a_whole_journal_and_no_process(tmp_path: Path, seed: int) -> None:
+    it = case(tmp_path, *ENDS)
+    with command("run", it.hank, "-e", it.root, environ=it.environ, cwd=it.hank) as child:
+        time.sleep(random.Random(seed).uniform(0.3, 1.5))
+        child.terminate()
+        child.communicate(timeout=BUDGET_S + 10)
+    # Before the command could begin to listen, a signal ends it as it ends any process.
+    assert child.returncode in {130, -signal.SIGTERM, 0}
+    lock = it.root / ".hankweave" / "runtime.lock"
+    if lock.exists() and lock.read_text():
+        assert marked_pids(json.loads(lock.read_text())["run"]) == []
+        assert Ran(it.root).events is not None
+
+
+NOISY: Sequence[Any] = [
+    {"type": "assistant", "message": {"id": f"m{n}", "content": [{"type": "text", "text": "x" * 120}]}}
+    for n in range(1_000)
+]
+
+
+@pytest.mark.slow
+def test_a_terminal_that_nobody_reads_holds_up_neither_run_nor_stop(tmp_path: Path) -> None:
+    it = case(
+        tmp_path, ["line", INIT], *[["line", line] for line in NOISY], ["line", RESULT], ["until_eof"], sentinels=0
+    )
+    with running(it) as child:
+        until(lambda: journaled(it.root, "RunCompleted"))
+        child.terminate()
+        child.wait(AT_ONCE_S + MARGIN_S)
+        assert child.returncode == 130
+    assert Ran(it.root).events
+
+
+@pytest.mark.slow
+def test_a_slow_reader_gets_every_line(tmp_path: Path) -> None:
+    it = case(
+        tmp_path, ["line", INIT], *[["line", line] for line in NOISY], ["line", RESULT], ["until_eof"], sentinels=0
+    )
+    with running(it) as child:
+        until(lambda: journaled(it.root, "RunCompleted"))
+        shown, _ = child.communicate(timeout=10)
+    assert child.returncode == 0
+    assert shown.count(b"xxx") > 2 * len(NOISY) - 10
+    assert b"succeeded" in shown

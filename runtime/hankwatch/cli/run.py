@@ -1,6 +1,7 @@
 """``run`` and ``demo``: carry out a hank, show it, say what its sentinels wrote."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -10,7 +11,8 @@ from rich.text import Text
 from hankwatch.app import LiveRun, RunOptions, open_run
 from hankwatch.cli import output
 from hankwatch.cli.event_lines import event_line
-from hankwatch.cli.stops import Stops
+from hankwatch.cli.screen import Screen
+from hankwatch.cli.stops import AT_ONCE_S, Stops
 from hankwatch.cli.terminal import table
 from hankwatch.config.resources import resource
 from hankwatch.core.tasks import task_group
@@ -53,33 +55,49 @@ def demo(execution: Path | None, *, verbose: int) -> int:
 
 async def _run(options: RunOptions, as_json: bool, verbose: int) -> int:
     console = output.people(as_json=as_json)
-    with anyio.CancelScope() as at_once:
-        stops = Stops(console, at_once)
-        async with task_group() as tasks:
-            await tasks.start(stops.watch)
-            async with open_run(options) as live:
-                stops.began(live)
-                if verbose >= 0:
-                    hank, root = live.execution.meta.get("hankPath"), live.execution.layout.root
-                    console.print(f"Running {hank} in {output.shown_path(root)}")
-                    live.stream.subscribe(_printer(console, verbose=verbose), name="terminal")
-                result = await live.carry_out()
-                # Before closing: what hangs there must not keep anybody from the reports.
-                _summarise(result, live, as_json=as_json, console=console)
-                stops.ended(0 if result.success else 1)
-            tasks.cancel_scope.cancel()
-    if at_once.cancelled_caught:
-        console.print("Ended at once; what was under way is lost, the journal is whole.")
-    stops.close()
+    screen = Screen(lambda count: _say(console, f"{count} lines are not shown; `hankwatch tail` shows every event"))
+
+    def tell(line: str) -> None:
+        screen.show(partial(_say, console, line))
+
+    try:
+        with anyio.CancelScope() as at_once:
+            stops = Stops(tell, at_once)
+            async with task_group() as tasks:
+                await tasks.start(stops.watch)
+                async with open_run(options) as live:
+                    stops.began(live)
+                    if verbose >= 0:
+                        hank, root = live.execution.meta.get("hankPath"), live.execution.layout.root
+                        tell(f"Running {hank} in {output.shown_path(root)}")
+                        live.stream.subscribe(_printer(screen, console, verbose=verbose), name="terminal")
+                    result = await live.carry_out()
+                    stops.ended(0 if result.success else 1)
+                    # Before closing: what hangs there must not keep anybody from the reports.
+                    summary = partial(_summarise, result, live, as_json=as_json, console=console)
+                    screen.show(summary, even_when_full=True)
+                stops.closed()
+                await screen.finish()
+                tasks.cancel_scope.cancel()
+        if at_once.cancelled_caught:
+            tell("Ended at once; what was under way is lost, the journal is whole.")
+    finally:
+        with anyio.CancelScope(shield=True):
+            await screen.finish(within_s=AT_ONCE_S)
+    stops.leave()
     return 0 if result.success else 1
 
 
-def _printer(console: Console, *, verbose: int) -> Callable[[Event], None]:
+def _say(console: Console, line: str) -> None:
+    console.print(line, markup=False)
+
+
+def _printer(screen: Screen, console: Console, *, verbose: int) -> Callable[[Event], None]:
+    width = 2_000 if verbose > 0 else max(40, console.width - 40) if console.is_terminal else 160
+
     def show(event: Event) -> None:
-        if verbose > 0:
-            console.print(event_line(event, width=2_000))
-        elif event.type not in _QUIET and not _is_bookkeeping(event):
-            console.print(event_line(event, width=max(40, console.width - 40) if console.is_terminal else 160))
+        if verbose > 0 or (event.type not in _QUIET and not _is_bookkeeping(event)):
+            screen.show(lambda: console.print(event_line(event, width=width)))
 
     return show
 

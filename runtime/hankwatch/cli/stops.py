@@ -3,12 +3,12 @@
 import os
 import signal
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
 import anyio
 import anyio.abc
-from rich.console import Console
 
 from hankwatch.app import LiveRun
 from hankwatch.runner.backstop import Backstop
@@ -23,20 +23,21 @@ AT_ONCE_S = 1.0
 class Stops:
     """Takes SIGINT, SIGTERM and SIGHUP for one run; ``watch`` runs beside it."""
 
-    console: Console
+    tell: Callable[[str], None]
+    """Shows a line to people; never waits."""
     at_once: anyio.CancelScope
-    """Cancelled by the second signal, or by the first while nothing is under way yet."""
+    """Cancelled by the second signal, or by the first while no run is under way."""
     count: int = 0
     """Signals so far."""
     _live: LiveRun | None = None
-    _exit_code: int = INTERRUPTED
+    _exit_code: int | None = None
     _backstop: Backstop = field(init=False)
 
     def __post_init__(self) -> None:
         self._backstop = Backstop(
             self._last_word,
             runs=lambda: [self._live.run_id] if self._live is not None else [],
-            exit_code=lambda: INTERRUPTED if self.count else self._exit_code,
+            exit_code=lambda: INTERRUPTED if self.count or self._exit_code is None else self._exit_code,
         )
 
     def began(self, live: LiveRun) -> None:
@@ -49,11 +50,16 @@ class Stops:
         if self._live is not None:
             self._backstop.within(self._live.settings.run.stop_budget_s)
 
-    def close(self) -> None:
-        """All is closed: the process ends by itself, or here when a signal asked for it."""
-        self._backstop.disarm()
+    def closed(self) -> None:
+        """All is closed; only what is still to be read may take its time, unless a signal came."""
+        if not self.count:
+            self._backstop.disarm()
+
+    def leave(self) -> None:
+        """Ends the process here when a signal asked for it, else returns."""
         if self.count:
-            # Taking a provider's library apart costs a second that a stop does not have.
+            # Taking a provider's library apart costs a second that a stop does not have. The backstop stays:
+            # a flush waits for a reader that may never read again.
             for stream in (sys.stdout, sys.stderr):
                 with suppress(OSError, ValueError):  # nobody reads it any more
                     stream.flush()
@@ -69,16 +75,14 @@ class Stops:
                 self._act()
 
     def _act(self) -> None:
-        if self._live is None or self.count > 1:
+        if self._live is None or self._exit_code is not None or self.count > 1:
             self._backstop.within(AT_ONCE_S)
             self.at_once.cancel()
             return
         budget_s = self._live.settings.run.stop_budget_s
         self._backstop.within(budget_s)
         self._live.stop()
-        self.console.print(
-            f"Stopping: the agent is ended, sentinels finish, at most {budget_s:g} s. Again to stop at once."
-        )
+        self.tell(f"Stopping: the agent is ended, sentinels finish, at most {budget_s:g} s. Again to stop at once.")
 
     def _last_word(self) -> str:
         if self._live is None:

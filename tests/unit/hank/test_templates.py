@@ -14,11 +14,13 @@ from hankwatch.sandbox.sandbox import Sandbox
 BROKEN = "{{ it.events }}\n{% if %}\n"
 
 
-async def faults(loaded: LoadedHank, *, required_only: bool = False) -> list[tuple[str, str, int | None]]:
+async def faults(
+    loaded: LoadedHank, *, required_only: bool = False, code: str = "template-invalid"
+) -> list[tuple[str, str, int | None]]:
     """(file name, pointer, line) of each."""
     async with Sandbox(clock=SystemClock()) as sandbox:
         found = await template_faults(loaded, sandbox, required_only=required_only)
-    assert all(d.code == "template-invalid" and d.severity == "error" and d.hint for d in found)
+    assert all(d.code == code and d.severity == "error" and d.hint for d in found)
     return [(Path(d.file).name, d.pointer, d.line) for d in found]
 
 
@@ -58,6 +60,28 @@ async def test_a_line_of_joined_prompt_files_is_shown_in_its_own_file(tmp_path: 
 async def test_the_system_prompt_is_compiled_too(tmp_path: Path) -> None:
     loaded = one_sentinel(tmp_path, {"system.md": "{{ it."}, systemPromptFile="system.md")
     assert [(file, line) for file, _, line in await faults(loaded)] == [("system.md", 1)]
+
+
+async def test_an_eta_prompt_is_compiled_too(tmp_path: Path) -> None:
+    loaded = one_sentinel(tmp_path, {"user.md": "one\n<% if ( %>"}, userPromptFile="user.md", userPromptText=None)
+    assert [(file, line) for file, _, line in await faults(loaded)] == [("user.md", 2)]
+
+
+async def test_a_schema_that_cannot_be_used_is_a_fault_where_it_stands(tmp_path: Path) -> None:
+    at = "/hank/0/sentinels/0/sentinelConfig/structuredOutput"
+    wanted = {"output": "object", "schemaStr": "z.object({ a: z.custom() })"}
+    ((file, pointer, _),) = await faults(one_sentinel(tmp_path, structuredOutput=wanted), code="schema-invalid")
+    assert (file, pointer) == ("hank.json", f"{at}/schemaStr")
+    files: dict[str, str | bytes] = {
+        "schema.json": '{"type": "object", "properties": 5}',
+        "schema.ts": "z.object({\n  a: z.nope(),\n})",
+    }
+    for name, place in (("schema.json", ("hank.json", f"{at}/schemaFile")), ("schema.ts", ("schema.ts", ""))):
+        wanted = {"output": "object", "schemaFile": name}
+        ((file, pointer, _),) = await faults(
+            one_sentinel(tmp_path, files, structuredOutput=wanted), code="schema-invalid"
+        )
+        assert (file, pointer) == place
 
 
 async def test_only_required_sentinels_keep_a_run_from_starting(tmp_path: Path) -> None:

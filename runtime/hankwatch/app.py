@@ -225,6 +225,7 @@ async def open_run(
                 managed_dir=layout.managed,
                 agent_root=layout.agent_root,
                 clock=clock,
+                persistence=settings.sentinel.persistence,
             )
         )
 

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import anyio
 import pytest
@@ -10,8 +11,19 @@ from tests.support.model_server import Answer, model_server
 from hankwatch.core.clock import SystemClock
 from hankwatch.core.errors import ModelCallFailed
 from hankwatch.core.redaction import Redactor
-from hankwatch.llm import Message, ModelClient, ModelInfo, ModelRequest, ModelRouter, Unavailable
+from hankwatch.llm import (
+    CallLog,
+    CallLogClient,
+    Message,
+    ModelClient,
+    ModelInfo,
+    ModelReply,
+    ModelRequest,
+    ModelRouter,
+    Unavailable,
+)
 from hankwatch.llm.builtin import BuiltinModels
+from hankwatch.llm.call import Call
 from hankwatch.llm.catalog import ModelCatalog
 from hankwatch.llm.litellm import LitellmClient
 from hankwatch.testing import ScriptedModel
@@ -28,8 +40,8 @@ class Candidate:
     unknown: str
 
 
-@pytest.fixture(params=["scripted", "builtin", "litellm", "router", "router-builtin"])
-async def candidate(request: pytest.FixtureRequest) -> AsyncIterator[Candidate]:
+@pytest.fixture(params=["scripted", "builtin", "litellm", "router", "router-builtin", "call-log"])
+async def candidate(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Candidate]:
     with model_server(default=Answer("say ok")) as server:
         env = {"OPENAI_API_KEY": "k", "OPENAI_API_BASE": server.url}
         router = ModelRouter(env, redactor=Redactor(), clock=SystemClock())
@@ -40,9 +52,18 @@ async def candidate(request: pytest.FixtureRequest) -> AsyncIterator[Candidate]:
             "litellm": Candidate(litellm, "openai/gpt-5-mini", "none/such"),
             "router": Candidate(router, "openai/gpt-5-mini", "none/such"),
             "router-builtin": Candidate(router, "builtin/echo", "builtin/none"),
+            "call-log": Candidate(_recorded(tmp_path / "calls.jsonl"), "openai/gpt-5-mini", "builtin/none"),
         }[request.param]
         await router.aclose()
         await litellm.aclose()
+
+
+def _recorded(path: Path) -> CallLogClient:
+    """As many calls as any test here makes."""
+    log = CallLog(path, redactor=Redactor(), on_failure=lambda error: pytest.fail(str(error)))
+    for number in range(10):
+        log.write(Call(str(number), _ask("openai/gpt-5-mini"), outcome=ModelReply("say ok", 2, 2, 0.001)))
+    return CallLogClient(path, redactor=Redactor())
 
 
 def _ask(model: str) -> ModelRequest:

@@ -6,9 +6,11 @@ import tempfile
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import anyio
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.remotes import ScriptedRemote
@@ -16,7 +18,7 @@ from tests.support.remotes import ScriptedRemote
 from hankwatch.core.clock import VirtualClock
 from hankwatch.core.errors import ModelCallFailed
 from hankwatch.core.redaction import Redactor
-from hankwatch.llm import CallLog, Message, ModelReply, ModelRequest, ModelRouter
+from hankwatch.llm import CallLog, CallLogClient, Message, ModelClient, ModelReply, ModelRequest, ModelRouter
 from hankwatch.llm.call import digest_of
 from hankwatch.llm.digest import digest
 from hankwatch.testing import Answer, after, failure, hang
@@ -143,3 +145,42 @@ def test_a_request_of_any_text_has_one_digest_and_one_line(text: str, schema: di
     request = ModelRequest("acme/one", (Message("user", text),), json_schema=schema)
     turned = ModelRequest("acme/one", (Message("user", text),), json_schema=dict(reversed(schema.items())))
     assert digest_of(request) == digest_of(turned)
+
+
+@settings(max_examples=50)
+@given(
+    calls=st.lists(
+        st.tuples(st.sampled_from(["?", "??", "é\ud800"]), st.sampled_from("abc"), st.none() | st.text(min_size=1)),
+        max_size=12,
+    ),
+    order=st.randoms(),
+)
+async def test_a_log_answers_as_the_provider_did_whoever_asks_first(
+    calls: list[tuple[str, str, str | None]], order: Random
+) -> None:
+    """None as an answer is a failure. The trigger number tells equal calls of one sentinel apart."""
+    clock = VirtualClock()
+    redactor = Redactor()
+    requests = [
+        ModelRequest("acme/one", (Message("user", prompt),), labels={"sentinelId": sentinel, "triggerNumber": number})
+        for number, (prompt, sentinel, _) in enumerate(calls)
+    ]
+    script = [failure("no") if answer is None else answer for *_, answer in calls]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "calls.jsonl"
+        log = CallLog(path, redactor=redactor, on_failure=lambda error: pytest.fail(str(error)))
+        remote = ScriptedRemote(script, clock=clock)
+        router = ModelRouter({}, redactor=redactor, clock=clock, call_log=log, remote=remote)
+        recorded = {number: await _outcome(router, request) for number, request in enumerate(requests)}
+        path.touch()
+        client = CallLogClient(path, redactor=redactor)
+    numbers = list(recorded)
+    order.shuffle(numbers)
+    assert {number: await _outcome(client, requests[number]) for number in numbers} == recorded
+
+
+async def _outcome(client: ModelClient, request: ModelRequest) -> ModelReply | str:
+    try:
+        return await client.complete(request)
+    except ModelCallFailed as failed:
+        return failed.reason

@@ -2,7 +2,7 @@
 
 import os
 import subprocess
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,18 +45,19 @@ async def spawn(
     clock: Clock,
     stdin: bool = False,
     cap_bytes: int = DEFAULT_CAP_BYTES,
+    on_stderr: Callable[[bytes], None] | None = None,
 ) -> AsyncIterator["Child"]:
     """Run ``argv`` in its own session with exactly ``env`` plus the marker; leaving the block ends its whole tree.
 
     ``argv[0]`` is looked up on the ``PATH`` of ``env``. Without ``stdin`` the child reads end of file. No
-    descriptor of ours is inherited. Leaving kills at once; call ``terminate_tree`` first to give a grace.
+    descriptor of ours is inherited. ``on_stderr`` gets each chunk of its stderr as it is read. Leaving kills at once; call ``terminate_tree`` first to give a grace.
     Children that share a marker end together. An error of the block leaves it as it was raised.
 
     Raises:
         ProcessNotStarted: the program is not there, not executable, or the system has no room for it.
     """
     process = _start(argv, cwd, {**env, MARKER: marker}, stdin=stdin)
-    child = Child(process, marker, clock, cap_bytes)
+    child = Child(process, marker, clock, cap_bytes, on_stderr)
     try:
         async with anyio.create_task_group() as tasks:
             for task in (child._wait_for_exit, child._read_stderr, child._bound_output):
@@ -79,13 +80,21 @@ async def spawn(
 class Child:
     """A running child; made by ``spawn``."""
 
-    def __init__(self, process: subprocess.Popen[bytes], marker: str, clock: Clock, cap_bytes: int) -> None:
+    def __init__(
+        self,
+        process: subprocess.Popen[bytes],
+        marker: str,
+        clock: Clock,
+        cap_bytes: int,
+        on_stderr: Callable[[bytes], None] | None,
+    ) -> None:
         assert process.stdout is not None
         assert process.stderr is not None
         self._process = process
         self._marker = marker
         self._clock = clock
         self._cap_bytes = cap_bytes
+        self._on_stderr = on_stderr
         self._stdout = ReadEnd(process.stdout)
         self._stderr = ReadEnd(process.stderr)
         self._stdin = WriteEnd(process.stdin) if process.stdin else None
@@ -141,6 +150,8 @@ class Child:
         return self._stderr_tail[-STDERR_TAIL_BYTES:].decode("utf-8", "replace")
 
     def _keep_stderr(self, chunk: bytes) -> None:
+        if self._on_stderr is not None:
+            self._on_stderr(chunk)
         self._stderr_tail += chunk
         if len(self._stderr_tail) > 2 * STDERR_TAIL_BYTES:
             del self._stderr_tail[:-STDERR_TAIL_BYTES]

@@ -5,6 +5,7 @@ import os
 import signal
 from pathlib import Path
 
+import anyio
 import pytest
 from tests.support.children import first_line, flowing, python, read_all, start
 
@@ -109,6 +110,25 @@ async def test_stderr_is_complete_once_the_exit_is_known_and_after_the_block() -
         await child.wait()
         assert child.stderr_tail() == "the reason\n"
     assert child.stderr_tail() == "the reason\n"
+
+
+async def test_stderr_is_heard_while_it_is_written() -> None:
+    heard: list[bytes] = []
+    code = "import sys; sys.stderr.write('one'); sys.stderr.flush(); print(input())"
+    async with spawn(
+        python(code),
+        cwd=Path("/"),
+        env={},
+        marker="test-heard/codon/1",
+        clock=SystemClock(),
+        stdin=True,
+        on_stderr=heard.append,
+    ) as child:
+        while not heard:
+            await anyio.lowlevel.checkpoint()
+        await child.send(b"go on\n")
+        assert await first_line(child) == b"go on"
+    assert b"".join(heard) == b"one"
 
 
 async def test_a_program_that_is_not_there_is_named() -> None:

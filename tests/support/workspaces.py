@@ -1,0 +1,55 @@
+"""Execution directories and what stands in them, for tests of what works on files."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from hankwatch.events.payload import Payload
+from hankwatch.runner.layout import Layout
+
+
+def execution(tmp_path: Path, files: dict[str, str | bytes] | None = None) -> Layout:
+    """An execution directory whose workspace holds ``files``."""
+    layout = Layout(tmp_path / "execution")
+    layout.agent_root.mkdir(parents=True)
+    layout.managed.mkdir()
+    write(layout.agent_root, files or {})
+    return layout
+
+
+def write(root: Path, files: dict[str, str | bytes]) -> None:
+    """Write files below ``root``, making their folders."""
+    for name, content in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def contents(root: Path) -> dict[str, str]:
+    """Every file and link below ``root`` by relative path: its text, or ``-> target``; folders that are empty too."""
+    found: dict[str, str] = {}
+    for folder, folders, names in os.walk(root):
+        here = Path(folder)
+        for name in (*folders, *names):
+            path = here / name
+            shown = str(path.relative_to(root))
+            if path.is_symlink():
+                found[shown] = f"-> {path.readlink()}"
+            elif path.is_file():
+                found[shown] = path.read_bytes().decode("utf-8", "replace")
+            elif path.is_dir() and not any(path.iterdir()):
+                found[f"{shown}/"] = ""
+    return found
+
+
+class Emitted:
+    """Collects payloads; stands where a stream's ``emit`` is wanted."""
+
+    def __init__(self, then: Callable[[Payload], object] = lambda _payload: None) -> None:
+        self.payloads: list[Payload] = []
+        self._then = then
+
+    def __call__(self, *payloads: Payload) -> None:
+        for payload in payloads:
+            self.payloads.append(payload)
+            self._then(payload)

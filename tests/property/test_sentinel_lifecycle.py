@@ -1,5 +1,6 @@
 """Any interleaving of events, time, answers, drains and the end: nothing lost, doubled, reordered or late."""
 
+import json
 import tempfile
 from functools import partial
 from pathlib import Path
@@ -12,7 +13,8 @@ from hypothesis import strategies as st
 from tests.support.sentinels import Desk, desk, scope, source
 
 from hankwatch.llm.client import ModelRequest
-from hankwatch.testing import Answer, after, failure, hang
+from hankwatch.sentinels.retry import retry
+from hankwatch.testing import Answer, ScriptedModel, after, failure, hang
 
 EXECUTIONS: list[dict[str, Any]] = [
     {"strategy": "immediate"},
@@ -21,7 +23,26 @@ EXECUTIONS: list[dict[str, Any]] = [
     {"strategy": "count", "threshold": 3},
     {"strategy": "timeWindow", "milliseconds": 4_000},
 ]
-ANSWERS: list[Answer] = ["ok", failure("no"), failure("never"), after(3, "late"), after(500, "x"), hang()]
+ENUM = {"output": "enum", "enumValues": ["ok", "fine", "late", "x"]}
+MODES: list[dict[str, Any]] = [
+    {},
+    {"structuredOutput": ENUM},
+    {"conversational": {"trimmingStrategy": {"type": "maxTurns", "maxTurns": 2}}, "systemPromptText": "s"},
+    {
+        "conversational": {"trimmingStrategy": {"type": "maxTokens", "maxTokens": 60}, "continueOnError": True},
+        "systemPromptText": "s",
+        "structuredOutput": ENUM,
+    },
+]
+ANSWERS: list[Answer] = [
+    "ok",
+    failure("no"),
+    failure("never"),
+    after(3, "late"),
+    after(500, "x"),
+    hang(),
+    "not a choice",
+]
 STEP = st.one_of(
     st.tuples(st.just("events"), st.integers(1, 8)),
     st.tuples(st.just("flood"), st.integers(95, 220)),
@@ -31,15 +52,20 @@ STEP = st.one_of(
 )
 
 
-async def play(root: Path, execution: dict[str, Any], answers: list[Answer], steps: list[tuple[str, int]]) -> Desk:
+def tried(execution: dict[str, Any], mode: dict[str, Any]) -> Any:
+    return source("tried", execution=execution, errorHandling={"maxConsecutiveFailures": 2}, **mode)
+
+
+async def play(
+    root: Path, execution: dict[str, Any], mode: dict[str, Any], answers: list[Answer], steps: list[tuple[str, int]]
+) -> Desk:
     script = iter(answers)
 
     def answer(request: ModelRequest) -> Answer:
         return next(script, "ok") if request.labels["sentinelId"] == "tried" else "fine"
 
     async with desk(root, answer) as d:
-        tried = source("tried", execution=execution, errorHandling={"maxConsecutiveFailures": 2})
-        async with d.manager.attach(scope(), [tried, source("witness")]) as attached:
+        async with d.manager.attach(scope(), [tried(execution, mode), source("witness")]) as attached:
             for kind, amount in steps:
                 match kind:
                     case "events" | "flood":
@@ -56,6 +82,14 @@ async def play(root: Path, execution: dict[str, Any], answers: list[Answer], ste
                             await d.clock.advance(amount + 1.0)
         d.info()
         await anyio.wait_all_tasks_blocked()
+        assert {state["lifecycle"] for state in attached.states()} == {"unloaded"}
+        return d
+
+
+async def play_again(root: Path, execution: dict[str, Any], mode: dict[str, Any]) -> Desk:
+    """Retry what failed, with a model that never does."""
+    async with desk(root, "fine") as d:
+        await retry(d.manager, d.reader(), {"build": [tried(execution, mode)]})
         return d
 
 
@@ -102,23 +136,58 @@ def check_silence_after_the_unload(d: Desk, sentinel_id: str) -> None:
 
 def check_the_report_is_the_journals(d: Desk, sentinel_id: str) -> None:
     outputs = d.said("output", sentinel_id=sentinel_id)
-    assert d.report(sentinel_id).read_text() == "".join(f"\n---\n{data['content']}\n" for data in outputs)
+    entry = "\n---\n{}\n" if d.report(sentinel_id).suffix == ".md" else '"{}"\n'
+    assert d.report(sentinel_id).read_text() == "".join(entry.format(data["content"]) for data in outputs)
+
+
+def check_the_conversation_is_the_outputs(d: Desk, mode: dict[str, Any]) -> None:
+    file = d.root / ".hankweave" / "sentinels" / "history" / "tried-codon-build.json"
+    contents = [data["content"] for data in d.said("output", sentinel_id="tried")]
+    if "conversational" not in mode or not contents:
+        assert not file.exists()
+        return
+    messages = [entry["message"] for entry in json.loads(file.read_text())]
+    assert [message["role"] for message in messages] == ["user", "assistant"] * (len(messages) // 2)
+    answers = [message["content"] for message in messages[1::2]]
+    assert answers
+    assert answers == contents[-len(answers) :]
+    assert isinstance(d.model, ScriptedModel)
+    for request in d.model.requests:
+        turns = (len(request.messages) - 2) // 2 - ("repair" in request.labels)
+        assert request.labels["sentinelId"] != "tried" or 0 <= turns <= 4
+
+
+def check_a_retry_makes_good_what_failed(d: Desk, again: Desk) -> None:
+    """Each event that matched and was not dropped is now part of one output, and of no other."""
+    (unloaded,) = d.said("unloaded", sentinel_id="tried")
+    ids: list[str] = []
+    for played in (d, again):
+        triggered = {data["triggerNumber"]: data["eventIds"] for data in played.said("triggered", sentinel_id="tried")}
+        for data in played.said("output", sentinel_id="tried"):
+            ids += triggered[data["triggerNumber"]]
+    everything = set(matched(d, "tried"))
+    assert len(ids) == len(set(ids)) == len(everything) - unloaded["droppedEvents"]
+    assert set(ids) <= everything
 
 
 @pytest.mark.slow
 @settings(max_examples=60)
 @given(
     st.sampled_from(EXECUTIONS),
+    st.sampled_from(MODES),
     st.lists(st.sampled_from(ANSWERS), max_size=12),
     st.lists(STEP, min_size=2, max_size=12),
 )
 def test_no_interleaving_loses_doubles_or_reorders_anything(
-    execution: dict[str, Any], answers: list[Answer], steps: list[tuple[str, int]]
+    execution: dict[str, Any], mode: dict[str, Any], answers: list[Answer], steps: list[tuple[str, int]]
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        d = anyio.run(partial(play, Path(folder), execution, answers, steps))
+        d = anyio.run(partial(play, Path(folder), execution, mode, answers, steps))
         for sentinel_id in ("tried", "witness"):
             check_everything_accounted_for(d, sentinel_id)
             check_silence_after_the_unload(d, sentinel_id)
             check_the_report_is_the_journals(d, sentinel_id)
+        check_the_conversation_is_the_outputs(d, mode)
         assert d.stream.listener_failures == []
+        again = anyio.run(partial(play_again, Path(folder), execution, mode))
+        check_a_retry_makes_good_what_failed(d, again)

@@ -41,4 +41,6 @@ def assert_golden(name: str, lines: Sequence[Mapping[str, Any]]) -> None:
     if os.environ.get("HANKWATCH_UPDATE_GOLDEN"):
         path.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8")
     expected = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    assert list(lines) == expected
+    for number, (line, wanted) in enumerate(zip(lines, expected, strict=False), 1):
+        assert line == wanted, f"line {number}"
+    assert len(lines) == len(expected)

@@ -33,7 +33,7 @@ def on(*types: str, **conditions: Any) -> dict[str, Any]:
 def source(id: str = "narrator", /, **config: Any) -> SentinelSource:  # noqa: A002 - the field's name
     """An inline sentinel, on every ``info`` at once unless ``config`` (camelCase keys) says otherwise.
 
-    ``settings`` are the codon entry's; ``hank_dir`` is what its refs are relative to.
+    None leaves a key out; ``settings`` are the codon entry's; ``hank_dir`` is what its refs are relative to.
     """
     settings: Mapping[str, Any] | None = config.pop("settings", None)
     hank_dir: Path = config.pop("hank_dir", Path("/nowhere"))
@@ -46,6 +46,7 @@ def source(id: str = "narrator", /, **config: Any) -> SentinelSource:  # noqa: A
         "userPromptText": "What happened?",
         **config,
     }
+    whole = {key: value for key, value in whole.items() if value is not None}
     return entry_source({"sentinelConfig": whole, **({"settings": settings} if settings else {})}, hank_dir)
 
 

@@ -1,20 +1,22 @@
 """What a failing sentinel says, when it is unloaded, and that nothing of it reaches anyone else (bugs A20)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
-from tests.support.sentinels import desk, on, scope, source
+from tests.support.sentinels import InProcessSandbox, desk, on, scope, source
 
-from hankwatch.core.errors import JournalWriteError, ModelCallFailed
+from hankwatch.core.errors import JournalWriteError, ModelCallFailed, TemplateFault
 from hankwatch.events.envelope import Event
 from hankwatch.llm.client import ModelReply, ModelRequest
+from hankwatch.sandbox.sandbox import Engine
 from hankwatch.sentinels import gather
 from hankwatch.sentinels.queue import MAX_WAITING_TRIGGERS
 from hankwatch.sentinels.strategies import Batch, make_strategy
 from hankwatch.stream.journal import Journal
-from hankwatch.testing import Answer, ScriptedModel, failure, hang
+from hankwatch.testing import Answer, ScriptedModel, after, failure, hang
 
 BROKEN_TEMPLATE = {"userPromptText": "{{ events[0].data.nothing.there }}"}
 
@@ -62,6 +64,56 @@ async def test_the_limit_of_failures_is_the_configs(tmp_path: Path) -> None:
         d.info()
         await d.manager.settle()
         assert d.said("unloaded")[0]["reason"] == "consecutive-failures"
+
+
+STRATEGIES: list[dict[str, Any]] = [
+    {"strategy": "immediate"},
+    {"strategy": "debounce", "milliseconds": 1_000},
+    {"strategy": "count", "threshold": 2},
+    {"strategy": "timeWindow", "milliseconds": 1_000},
+]
+MODES: list[dict[str, Any]] = [
+    {},
+    {"structuredOutput": {"output": "enum", "enumValues": ["yes"]}},
+    {"conversational": {"trimmingStrategy": {"type": "maxTurns", "maxTurns": 3}}, "systemPromptText": "x"},
+]
+
+
+@pytest.mark.parametrize("execution", STRATEGIES, ids=lambda execution: str(execution["strategy"]))
+@pytest.mark.parametrize("mode", MODES, ids=["text", "structured", "conversational"])
+async def test_failures_are_counted_per_executed_trigger_whatever_the_strategy_and_mode(
+    tmp_path: Path, execution: dict[str, Any], mode: dict[str, Any]
+) -> None:
+    answers: list[Answer] = [failure("a"), failure("b"), "yes", failure("c"), failure("d"), failure("e")]
+    async with desk(tmp_path, answers) as d, d.manager.attach(scope(), [source(execution=execution, **mode)]):
+        for _ in range(6):
+            d.info()
+            d.info()
+            d.stream.advance(3_000)
+            await d.manager.settle()
+        counts = [data["consecutiveFailureCount"] for data in d.said("error") if data["errorType"] == "llm-call-failed"]
+        assert counts == [1, 2, 1, 2, 3]
+        assert d.said("unloaded")[0]["reason"] == "consecutive-failures"
+
+
+@pytest.mark.parametrize("unload", [True, False])
+async def test_a_template_that_no_longer_compiles_is_fatal_unless_the_config_says_otherwise(
+    tmp_path: Path, unload: bool
+) -> None:
+    class Broken(InProcessSandbox):
+        async def render(self, engine: Engine, source: str, context: Mapping[str, Any]) -> str:
+            raise TemplateFault("no longer")
+
+    made = source(errorHandling={"unloadOnFatalError": unload, "maxConsecutiveFailures": 3})
+    async with desk(tmp_path, sandbox=Broken()) as d, d.manager.attach(scope(), [made]):
+        for _ in range(4):
+            d.info()
+        await d.manager.settle()
+        errors = [data for data in d.said("error") if data["errorType"] == "template-render-failed"]
+        assert [data["retriable"] for data in errors] == [False] * (1 if unload else 3)
+        unloaded = d.said("unloaded")[0]
+        assert unloaded["reason"] == ("fatal-error" if unload else "consecutive-failures")
+        assert unloaded.get("errorType") == ("template" if unload else None)
 
 
 async def test_a_prompt_that_cannot_be_rendered_is_a_counted_failure_without_a_call(tmp_path: Path) -> None:
@@ -254,3 +306,49 @@ async def test_a_model_that_swallows_its_cancellation_cannot_speak_after_the_unl
         await anyio.wait_all_tasks_blocked()
     assert [event.type for event in d.stream.events[-2:]] == ["sentinel.error", "sentinel.unloaded"]
     assert d.said("output") == []
+
+
+async def test_what_a_sentinel_does_is_told_as_one_of_four_states(tmp_path: Path) -> None:
+    def told() -> tuple[str, str]:
+        (state,), (summary,) = attached.states(), attached.summaries()
+        assert state["lifecycle"] == summary.lifecycle
+        return state["lifecycle"], state["status"]
+
+    execution = {"strategy": "count", "threshold": 2}
+    async with desk(tmp_path, after(5, "late")) as d:
+        async with d.manager.attach(scope(), [source(execution=execution)]) as attached:
+            assert told() == ("loaded", "active")
+            d.info()
+            assert told() == ("active", "active")
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(attached.drain, 10.0)
+                await anyio.wait_all_tasks_blocked()
+                d.info()  # what is seen while it finishes belongs to the end
+                assert told() == ("completing", "active")
+                await d.clock.advance(10)
+            assert told() == ("completing", "active")
+            d.info()  # the codon is tried again
+            assert told() == ("active", "active")
+        assert told() == ("unloaded", "unloaded")
+
+
+async def test_an_unload_cancels_the_call_in_flight_and_is_the_last_word(tmp_path: Path) -> None:
+    ended: list[str] = []
+
+    class Watched(ScriptedModel):
+        async def complete(self, request: ModelRequest) -> ModelReply:
+            try:
+                return await super().complete(request)
+            finally:
+                ended.append("call")
+
+    async with desk(tmp_path, model=Watched(hang())) as d:
+        async with d.manager.attach(scope(), [source()]):
+            event_id = d.info()
+            await anyio.wait_all_tasks_blocked()
+        await anyio.wait_all_tasks_blocked()
+        assert ended == ["call"]
+        abandoned, unloaded = d.said("error", "unloaded")
+        assert (abandoned["eventIds"], abandoned["eventCounts"]) == ([event_id], [1])
+        assert (unloaded["llmCallCount"], unloaded["finalCost"]) == (1, None)
+        assert d.stream.events[-1].type == "sentinel.unloaded"

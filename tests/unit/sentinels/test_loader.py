@@ -26,6 +26,11 @@ def write(path: Path, text: str) -> None:
     path.write_text(text)
 
 
+def on_regex(pattern: str) -> dict[str, Any]:
+    condition = {"path": "message", "operator": "matches", "value": pattern}
+    return {"type": "event", "on": ["info"], "conditions": [condition]}
+
+
 def write_config(path: Path, **more: Any) -> None:
     write(path, json.dumps({**CONFIG, **more}))
 
@@ -158,13 +163,79 @@ async def test_two_sentinels_with_one_id_the_second_is_not_loaded(tmp_path: Path
     assert "same id" in await failure_of(tmp_path, source("a"), source("a", output={"file": "other.md"}))
 
 
-async def test_a_required_sentinel_that_is_not_loaded_is_told_apart(tmp_path: Path) -> None:
-    required = {"failCodonIfNotLoaded": True}
-    sources = [source("a", model="x/y"), source("b", model="x/y", settings=required)]
-    model = ScriptedModel(unavailable=["x/y"])
-    async with desk(tmp_path, model=model) as d, d.manager.attach(scope(), sources) as attached:
-        assert [failed.sentinel_id for failed in attached.failures] == ["a", "b"]
-        assert [failed.sentinel_id for failed in attached.required_failures] == ["b"]
+def damaged_history(root: Path) -> None:
+    write(root / "execution" / ".hankweave" / "sentinels" / "history" / "narrator-codon-build.json", "{")
+
+
+def linked_history(root: Path) -> None:
+    damaged_history(root)
+    file = root / "execution" / ".hankweave" / "sentinels" / "history" / "narrator-codon-build.json"
+    file.rename(root / "elsewhere.json")
+    file.symlink_to(root / "elsewhere.json")
+
+
+def blocked_report(root: Path) -> None:
+    (root / "execution" / ".hankweave" / "sentinels" / "outputs" / "narrator" / "report.md").mkdir(parents=True)
+
+
+def nothing(root: Path) -> None:
+    pass
+
+
+TALKS = {"conversational": {"trimmingStrategy": {"type": "maxTurns", "maxTurns": 3}}, "systemPromptText": "x"}
+NOT_LOADABLE: dict[str, tuple[dict[str, Any], Any, str]] = {
+    "a fault in the config": ({"modle": "x"}, nothing, "modle"),
+    "no prompt": ({"userPromptText": None}, nothing, "userPromptText"),
+    "a missing prompt file": ({"userPromptFile": "gone.md"}, nothing, "does not exist"),
+    "a prompt that does not parse": ({"userPromptText": "{% if %}"}, nothing, "does not parse"),
+    "an eta prompt that does not parse": ({"userPromptText": "<% if ( %>"}, nothing, "does not parse"),
+    "a system prompt that does not parse": ({"systemPromptText": "{{"}, nothing, "does not parse"),
+    "a bad regex": ({"trigger": on_regex("(")}, nothing, "regular expression"),
+    "an unknown event type": ({"trigger": {"type": "event", "on": ["inof"]}}, nothing, "did you mean"),
+    "a schema that is no schema": (
+        {"structuredOutput": {"output": "array", "schemaStr": '{"type": "x"}'}},
+        nothing,
+        "the schema of its answers",
+    ),
+    "a zod text that is too much": (
+        {"structuredOutput": {"output": "object", "schemaStr": "z.object({}).refine(x => x)"}},
+        nothing,
+        "the schema of its answers",
+    ),
+    "a missing schema file": (
+        {"structuredOutput": {"output": "object", "schemaFile": "gone.ts"}},
+        nothing,
+        "does not exist",
+    ),
+    "an unknown model": ({"model": "acme/new"}, nothing, "acme/new"),
+    "a report path outside": ({"output": {"file": "../x.md"}}, nothing, "climbs above"),
+    "a report that cannot be opened": ({"output": {"file": "report.md"}}, blocked_report, "not a regular file"),
+    "a damaged history": (TALKS, damaged_history, "is damaged"),
+    "a history behind a link": (TALKS, linked_history, "links are not followed"),
+}
+
+
+@pytest.mark.parametrize("required", [True, False])
+@pytest.mark.parametrize("why", NOT_LOADABLE)
+async def test_whatever_the_reason_a_sentinel_is_skipped_or_a_required_one_fails_its_codon(
+    tmp_path: Path, why: str, required: bool
+) -> None:
+    config, prepare, said = NOT_LOADABLE[why]
+    prepare(tmp_path)
+    settings = {"failCodonIfNotLoaded": required}
+    made = source(hank_dir=tmp_path, **config, settings=settings)
+    model = ScriptedModel(unavailable=["acme/new"])
+    async with desk(tmp_path / "execution", model=model) as d:
+        async with d.manager.attach(scope(), [made, source("other")]) as attached:
+            (failed,) = attached.failures
+            assert said in failed.reason
+            assert attached.required_failures == ((failed,) if required else ())
+            (error,) = d.said("error")
+            assert (error["errorType"], error["message"]) == ("load-failed", failed.reason)
+            d.info()
+            await d.manager.settle()
+            assert len(d.said("output", sentinel_id="other")) == 1
+        assert [data["sentinelId"] for data in d.said("loaded", "unloaded")] == ["other", "other"]
 
 
 async def test_the_next_codon_may_use_the_files_of_the_last_one(tmp_path: Path) -> None:

@@ -56,14 +56,14 @@ def _check(path: Path, config: Path | None) -> _Checked:
         case "sentinel":
             return _Checked([*check_sentinel(Path(shown)), *anyio.run(_sentinel_templates, Path(shown))])
         case "settings":
-            settings = load_settings(environ=os.environ, cwd=Path.cwd(), config=Path(shown))
+            settings = load_settings(environ=os.environ, cwd=Path(), config=Path(shown))
             return _Checked(list(settings.diagnostics), settings)
         case _:
             hank = load_hank(path, shown)
             templates = anyio.run(_hank_templates, hank) if any(hank.sentinels.values()) else []
             overrides = hank.config.overrides if hank.config else None
             settings = load_settings(
-                environ=os.environ, cwd=Path.cwd(), hank_dir=hank.hank_dir, overrides=overrides, config=config
+                environ=os.environ, cwd=Path(), hank_dir=Path(shown).parent, overrides=overrides, config=config
             )
             faults = [*hank.diagnostics, *templates, *settings.diagnostics]
             return _Checked(faults, settings, hank.config, sum(map(len, hank.sentinels.values())))

@@ -107,6 +107,47 @@ async def test_google_is_reached_at_the_gemini_api(client: LitellmClient, server
     assert server.headers[0]["x-goog-api-key"] == "gemini-key"
 
 
+async def test_openai_cached_and_reasoning_tokens_are_priced(client: LitellmClient, server: ModelServer) -> None:
+    usage = {
+        "prompt_tokens": 1000,
+        "prompt_tokens_details": {"cached_tokens": 400},
+        "completion_tokens": 300,
+        "completion_tokens_details": {"reasoning_tokens": 200},
+        "total_tokens": 1300,
+    }
+    choice = {"index": 0, "message": {"role": "assistant", "content": "ok"}, "finish_reason": "stop"}
+    reply = {"id": "1", "object": "chat.completion", "created": 1, "model": "gpt-5-mini"}
+    server.script.append(Answer(body=json.dumps({**reply, "choices": [choice], "usage": usage}).encode()))
+    got = await client.complete(REQUEST)
+    assert (got.input_tokens, got.output_tokens) == (1000, 300)
+    assert got.cost_usd == pytest.approx(600 * 0.25e-6 + 400 * 0.025e-6 + 300 * 2e-6)
+
+
+async def test_anthropic_tokens_written_to_the_cache_are_priced(client: LitellmClient, server: ModelServer) -> None:
+    usage = {"input_tokens": 1000, "cache_creation_input_tokens": 500, "output_tokens": 100}
+    reply = {"id": "m", "type": "message", "role": "assistant", "model": "m", "stop_reason": "end_turn"}
+    content = [{"type": "text", "text": "ok"}]
+    server.script.append(Answer(body=json.dumps({**reply, "content": content, "usage": usage}).encode()))
+    got = await client.complete(ModelRequest("anthropic/claude-haiku-4-5", REQUEST.messages))
+    assert got.cost_usd == pytest.approx(1000 * 1e-6 + 500 * 1.25e-6 + 100 * 5e-6)
+
+
+@pytest.mark.filterwarnings("ignore:Items? .* on TypedDict class")  # at litellm's first call of Gemini
+async def test_gemini_cached_and_reasoning_tokens_are_priced(client: LitellmClient, server: ModelServer) -> None:
+    candidate = {"content": {"role": "model", "parts": [{"text": "hey"}]}, "finishReason": "STOP", "index": 0}
+    usage = {
+        "promptTokenCount": 1000,
+        "cachedContentTokenCount": 400,
+        "candidatesTokenCount": 100,
+        "thoughtsTokenCount": 200,
+        "totalTokenCount": 1300,
+    }
+    server.script.append(Answer(body=json.dumps({"candidates": [candidate], "usageMetadata": usage}).encode()))
+    got = await client.complete(ModelRequest("google/gemini-2.5-flash", REQUEST.messages))
+    assert (got.input_tokens, got.output_tokens) == (1000, 300)
+    assert got.cost_usd == pytest.approx(600 * 0.3e-6 + 400 * 0.03e-6 + 300 * 2.5e-6)
+
+
 async def test_an_unpriced_model_keeps_its_reply(client: LitellmClient) -> None:
     reply = await client.complete(ModelRequest("openai/new-1", REQUEST.messages))
     assert (reply.text, reply.cost_usd) == ("ok", None)

@@ -83,6 +83,33 @@ def test_the_sentinels_own_key_comes_first() -> None:
     assert catalog.endpoint("openai/gpt-5-mini").api_key == "of sentinels"
 
 
+def test_any_key_of_the_sentinels_comes_before_any_of_the_agents() -> None:
+    catalog = ModelCatalog({"GEMINI_API_KEY": "of the agent", "HANKWEAVE_SENTINEL_GOOGLE_API_KEY": "of sentinels"})
+    assert catalog.endpoint("google/gemini-2.5-flash").api_key == "of sentinels"
+
+
+@pytest.mark.parametrize(
+    ("model", "supported"),
+    [
+        ("openai/gpt-5-mini", True),
+        ("anthropic/claude-haiku-4-5", True),
+        ("google/gemini-2.5-flash", True),
+        ("openai/gpt-4", False),
+        ("mistral/mistral-large-latest", False),
+        ("vertex_ai/gemini-2.5-flash", False),
+        ("openai/no-such", False),
+        ("haiku", False),
+    ],
+)
+def test_only_a_mode_that_the_provider_has_itself_counts(model: str, *, supported: bool) -> None:
+    assert ModelCatalog({}).info(model).supports_schema == supported
+
+
+def test_what_the_registry_says_needs_no_key() -> None:
+    keyed = ModelCatalog({"OPENAI_API_KEY": "k"})
+    assert ModelCatalog({}).info("openai/gpt-5-mini") == keyed.check("openai/gpt-5-mini")
+
+
 def test_a_key_stays_out_of_representations() -> None:
     assert "secret" not in repr(ModelCatalog({"OPENAI_API_KEY": "secret"}).endpoint("openai/gpt-5-mini"))
 

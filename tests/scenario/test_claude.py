@@ -181,6 +181,12 @@ async def test_a_silent_agent_is_ended_at_its_idle_limit(tmp_path: Path) -> None
 
 
 @pytest.mark.slow
+async def test_an_agent_that_closes_its_output_and_stays_is_ended_too(tmp_path: Path) -> None:
+    ran = await play(tmp_path, ["line", INIT], ["close_stdout"], ["hang"], shimIdleTimeout=1)
+    assert ran.completed()["failureReason"]["message"] == "no output for 1 s"
+
+
+@pytest.mark.slow
 async def test_the_whole_tree_of_a_stubborn_agent_is_gone_after_it(tmp_path: Path) -> None:
     pid_file = tmp_path / "grandchild"
     score: Sequence[Any] = [["ignore", "SIGTERM"], ["children", str(pid_file)], ["line", INIT], ["hang"]]

@@ -97,7 +97,7 @@ def _printer(screen: Screen, console: Console, *, verbose: int) -> Callable[[Eve
 
     def show(event: Event) -> None:
         if verbose > 0 or (event.type not in _QUIET and not _is_bookkeeping(event)):
-            screen.show(lambda: console.print(event_line(event, width=width)))
+            screen.show(lambda: console.print(event_line(event, width=width)), size_bytes=event.size_bytes)
 
     return show
 

@@ -177,7 +177,7 @@ async def test_an_eta_prompt_with_loops_and_filters_shows_the_events(tmp_path: P
         await d.manager.settle()
         assert d.said("error") == []
     assert asked(server) == (
-        '2 of 3 in Build:\n1. LS\n2. RM {{ X }}\n[\n "assistant.action",\n "assistant.action",\n "assistant.action"\n]'
+        '2 of 3 in Build:\n1. LS;\n2. RM {{ X }};\n[\n "assistant.action",\n "assistant.action",\n "assistant.action"\n]'
     )
 
 

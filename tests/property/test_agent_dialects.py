@@ -16,13 +16,21 @@ SMALL = tuple(name for name in NAMES if sum(map(len, stream_lines(name))) < 20_0
 KEYS = """
     type subtype message content id name input item error usage tokens part state result status data stats text
     tool_use_id tool_id toolCallId callID session_id thread_id sessionID role delta cost total_cost_usd modelUsage
-    metadata exit exit_code changes timestamp model_usage_since_last_result inputTokens total
+    metadata exit exit_code changes timestamp model_usage_since_last_result inputTokens total kind source observation
+    action llm_message tool_call_id tool_name tool_call arguments thought event hookEventName contentType toolName
+    output success display outputText detail sessionId turnId generationStatus ts updatedAt shellExecution exitCode
+    agentId parentAgentId taskId finishReason aggregateUsage compact_metadata trigger costUSD models qwen_code_version
 """
 TYPES = """
     system assistant user result thread.started item.started item.completed turn.completed turn.failed error init
     message tool_use tool_result text reasoning step_finish session message_end tool_execution_start
     tool_execution_end agent_end assistant.action tool.result token.usage codon.completed info init text thinking
-    command_execution mcp_tool_call file_change success failed
+    command_execution mcp_tool_call file_change success failed effect assistant.message tool.execution_start
+    tool.execution_complete assistant.turn_retry session.error agent_event hook_event run_result content_start
+    content_end usage notice tool agent_start agent_end compaction_start compact_boundary
+"""
+KINDS = """
+    MessageEvent ActionEvent ObservationEvent AgentErrorEvent UserRejectObservation ConversationErrorEvent Condensation
 """
 keys = st.sampled_from(KEYS.split())
 types = st.sampled_from(TYPES.split())
@@ -32,7 +40,12 @@ values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=6),
     max_leaves=8,
 )
-records = st.builds(lambda kind, rest: {**rest, "type": kind}, types, st.dictionaries(keys, values, max_size=6))
+records = st.builds(
+    lambda kind, event, rest: {**rest, "type": kind, "kind": event},
+    types,
+    st.sampled_from(KINDS.split()),
+    st.dictionaries(keys, values, max_size=6),
+)
 
 
 @pytest.mark.parametrize("program", DIALECTS)

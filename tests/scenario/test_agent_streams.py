@@ -3,6 +3,7 @@
 import functools
 import itertools
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -51,6 +52,19 @@ def test_the_usage_increments_sum_to_the_final_one(name: str) -> None:
     for key in TOKEN_KEYS:
         assert sum(usage[key] for usage in increments) == final[key]
     costs = [usage["totalCost"] for usage in increments if usage["totalCost"] is not None]
+    assert final["totalCost"] == (pytest.approx(sum(costs)) if costs else None)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name.startswith(("claude", "gemini"))])
+def test_the_parts_of_the_models_sum_to_the_final_usage(name: str) -> None:
+    usages = played(name).of("token.usage")
+    if not any(record["type"] == "result" for record in raw_records(name)) or not usages:
+        return  # it was killed, or stated none
+    final = usages[-1]
+    parts = final["modelUsage"].values()
+    keys = ("inputTokens", "outputTokens", "cacheCreationInputTokens", "cacheReadInputTokens")
+    assert [sum(part[key] for part in parts) for key in keys] == [final[key] for key in TOKEN_KEYS]
+    costs = [part["costUSD"] for part in parts if part["costUSD"] is not None]
     assert final["totalCost"] == (pytest.approx(sum(costs)) if costs else None)
 
 
@@ -165,7 +179,7 @@ def opencode_truth(records: list[dict[str, Any]]) -> Truth:
     for record in records:
         part = record.get("part", {})
         match record["type"]:
-            case "text":
+            case "text" if not part.get("synthetic"):
                 truth.messages.append(part["text"])
             case "reasoning":
                 truth.thoughts.append(part["text"])
@@ -206,12 +220,132 @@ def pi_truth(records: list[dict[str, Any]]) -> Truth:
     return truth
 
 
+def qwen_truth(records: list[dict[str, Any]]) -> Truth:
+    truth, usages = Truth(), []
+    for record in records:
+        for block in record.get("message", {}).get("content", []):
+            match block["type"]:
+                case "text" if record["type"] == "assistant":
+                    truth.messages.append(block["text"])
+                case "thinking":
+                    truth.thoughts.append(block["thinking"])
+                case "tool_use":
+                    truth.calls.append(block["name"])
+                case "tool_result":
+                    truth.results.append(text_of(block["content"]))
+                    truth.errors += block["is_error"]
+        usage = record.get("usage") or record.get("message", {}).get("usage")
+        if usage is not None:
+            cached = usage.get("cache_read_input_tokens", 0)
+            usages.append((usage["input_tokens"] - cached, usage["output_tokens"], 0, cached))
+    has_result = records[-1]["type"] == "result"
+    truth.tokens = usages[-1] if has_result else total(usages)
+    return truth
+
+
+def copilot_truth(records: list[dict[str, Any]]) -> Truth:
+    truth = Truth()
+    for record in records:
+        data = record.get("data", {})
+        match record["type"]:
+            case "assistant.message":
+                truth.messages += [data["content"]] if data["content"] else []
+            case "assistant.reasoning":
+                truth.thoughts.append(data["content"])
+            case "tool.execution_start":
+                truth.calls.append(data["toolName"])
+            case "tool.execution_complete":
+                text = data["result"]["content"] if "result" in data else data["error"]["message"]
+                truth.results.append(re.sub(r"\n?<shellId: .*>$", "", text))
+                exit_code = data.get("shellExecution", {}).get("exitCode", 0)
+                truth.errors += not data["success"] or exit_code != 0
+            case "assistant.turn_retry":
+                truth.retries += 1
+            case _:
+                pass
+    return truth
+
+
+def vibe_truth(records: list[dict[str, Any]]) -> Truth:
+    truth = Truth()
+    for record in records:
+        match record["type"], record.get("role"):
+            case "message", "assistant":
+                truth.messages.append(text_of(record["content"]))
+            case "reasoning", _:
+                truth.thoughts.append(record["text"])
+            case "effect", _:
+                detail, state = record["detail"], record["state"]
+                truth.calls.append(detail["toolName"])
+                truth.errors += not state["display"]["success"]
+                said = state["outputText"] or state.get("error", {}).get("message")
+                if detail["kind"] == "file_read":
+                    said = said or state["output"]["content"]
+                shown = state["display"]
+                truth.results.append(said or f"{shown['verb']} {shown['message']}".strip())
+            case _:
+                pass
+    return truth
+
+
+def openhands_truth(records: list[dict[str, Any]]) -> Truth:
+    truth = Truth()
+    for record in records:
+        match record["kind"]:
+            case "MessageEvent" if record["source"] == "agent":
+                truth.messages.append(text_of(record["llm_message"]["content"]))
+            case "ActionEvent":
+                truth.messages += [part["text"] for part in record["thought"]]
+                truth.calls.append(record["tool_name"])
+            case "ObservationEvent":
+                observation = record["observation"]
+                truth.results.append(text_of(observation["content"]))
+                truth.errors += observation["is_error"] or observation.get("exit_code", 0) != 0
+            case "AgentErrorEvent":
+                truth.results.append(record["error"])
+                truth.errors += 1
+            case _:
+                pass
+    return truth
+
+
+def cline_truth(records: list[dict[str, Any]]) -> Truth:
+    truth, usages = Truth(), []
+    for record in records:
+        event = record.get("event", {})
+        match event.get("type"), event.get("contentType"):
+            case "content_end", "text":
+                truth.messages.append(event["text"])
+            case "content_end", "reasoning":
+                truth.thoughts.append(event["reasoning"])
+            case "content_start", "tool":
+                truth.calls.append(event["toolName"])
+            case "content_end", "tool":
+                output = event["output"]
+                parts = output if isinstance(output, list) else [output]
+                said = [part.get("result") or part.get("text") or part.get("error", "") for part in parts]
+                truth.results.append("\n".join(said))
+                truth.errors += any("error" in part for part in parts)
+            case "usage", _:
+                cached = event["cacheReadTokens"]
+                usages.append((event["inputTokens"] - cached, event["outputTokens"], 0, cached))
+            case _:
+                pass
+    truth.tokens = total(usages)
+    return truth
+
+
 TRUTHS: dict[str, Callable[[list[dict[str, Any]]], Truth]] = {
     "claude": claude_truth,
     "codex": codex_truth,
     "gemini": gemini_truth,
     "opencode": opencode_truth,
     "pi": pi_truth,
+    "qwen": qwen_truth,
+    "copilot": copilot_truth,
+    "vibe": vibe_truth,
+    "openhands": openhands_truth,
+    "cline": cline_truth,
 }
 
 

@@ -53,8 +53,8 @@ def stream_lines(name: str) -> list[bytes]:
 
 
 def raw_records(name: str) -> list[dict[str, Any]]:
-    """The JSON objects of a stream, read by the standard library alone."""
-    return [json.loads(line) for line in stream_lines(name) if line.strip()]
+    """The JSON objects of a stream, read by the standard library alone; lines of plain text are left out."""
+    return [json.loads(line) for line in stream_lines(name) if line.startswith(b"{")]
 
 
 def play(lines: list[bytes], dialect: Dialect | None = None, *, codon_id: str = "codon") -> Played:

@@ -2,20 +2,42 @@
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
 from hankwatch.agents.claude import Claude
+from hankwatch.agents.cline import Cline
+from hankwatch.agents.codex import Codex
+from hankwatch.agents.copilot import Copilot
 from hankwatch.agents.execute import ExecAgent
+from hankwatch.agents.gemini import Gemini
+from hankwatch.agents.opencode import Opencode
+from hankwatch.agents.openhands import Openhands
+from hankwatch.agents.pi import Pi
 from hankwatch.agents.program import AgentProgram
+from hankwatch.agents.qwen import Qwen
 from hankwatch.agents.recorded import RecordedAgent
 from hankwatch.agents.settings import AgentSettings
-from hankwatch.core.errors import NotYetSupported, UsageError
+from hankwatch.agents.vibe import Vibe
+from hankwatch.core.errors import UsageError
 from hankwatch.hank.model import AgentSpec
 
-PROGRAMS = ("claude", "codex", "gemini", "qwen", "opencode", "pi", "copilot", "vibe", "openhands", "cline")
-"""The programs a hank may name."""
+PROGRAMS: Mapping[str, Callable[[Sequence[str], Mapping[str, str]], AgentProgram]] = MappingProxyType(
+    {
+        "claude": Claude,
+        "codex": Codex,
+        "gemini": Gemini,
+        "qwen": Qwen,
+        "opencode": Opencode,
+        "pi": Pi,
+        "copilot": Copilot,
+        "vibe": Vibe,
+        "openhands": Openhands,
+        "cline": Cline,
+    }
+)
+"""The programs a hank may name; each is made from how to start it and what to set for it."""
 
 _BY_MODEL = (
     (re.compile(r"^pi/"), "pi"),
@@ -46,7 +68,6 @@ def agent_for(
         settings: How programs are started here, by name; what the codon says goes before it.
 
     Raises:
-        NotYetSupported: A program of the contract that this version does not run.
         UsageError: No program has this name, or the command is none.
     """
     spec = agent if isinstance(agent, AgentSpec) else AgentSpec(name=agent or program_for_model(model))
@@ -58,10 +79,8 @@ def agent_for(
             return RecordedAgent(hank_dir / rest)
         case "exec" if rest or command:
             return ExecAgent(_split(rest) if rest else command or (), env)
-        case "claude" if not rest:
-            return Claude(command or ("claude",), env)
         case _ if spec.name in PROGRAMS:
-            raise NotYetSupported(f"the agent {spec.name}")
+            return PROGRAMS[kind](command or (kind,), env)
         case _:
             known = ", ".join(PROGRAMS)
             raise UsageError(f"no agent is named {spec.name!r}", hint=f"one of {known}, recorded:PATH or exec:COMMAND")

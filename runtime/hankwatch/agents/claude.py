@@ -1,16 +1,20 @@
 """Claude Code: ``claude -p --output-format stream-json`` (also read for look-alikes printing that dialect)."""
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
 
 from hankwatch.agents.dialect import TableDialect
+from hankwatch.agents.errors import is_context_exceeded
 from hankwatch.agents.program import Command, TurnRequest, as_argument
-from hankwatch.agents.records import Record, joined_text
+from hankwatch.agents.records import Record, joined_text, model_uses
 from hankwatch.agents.signals import (
     CallOutcome,
+    ContextExceeded,
+    ModelUse,
     Result,
     Retried,
     Signal,
@@ -25,9 +29,12 @@ from hankwatch.core.text import clean_text
 
 _NOT_EXECUTED: Mapping[str, CallOutcome] = {"permission-rule": "denied", "user-rejected": "cancelled"}
 _DENIED = ("requested permissions to", "Permission to use", "hook error:")
-_CANCELLED = ("[Request interrupted by user", "The user doesn't want to proceed")
+_CANCELLED = ("[Request interrupted by user", "The user doesn't want to proceed", "[Operation Cancelled]")
 _SYNTHETIC = "<synthetic>"
 """The model of a message that the program wrote itself, such as an API error."""
+_BYPASS = ("--permission-mode", "bypassPermissions")
+_AS_ROOT = ("--permission-mode", "acceptEdits", "--allowedTools", "Bash,Read,Write,Edit,Task,Agent,WebFetch,WebSearch")
+"""For root, to whom the program refuses the bypass."""
 _PERMISSION_FLAGS = ("--permission-mode", "--allowedTools", "--allowed-tools", "--dangerously-skip-permissions")
 
 
@@ -36,8 +43,8 @@ class ClaudeDialect(TableDialect):
 
     ``message.usage`` is what was known when the message began (one output token), so each result line
     closes the account: tokens and money since the line before it, sub-agents included, taken from
-    ``model_usage_since_last_result``, else from the growth of ``modelUsage``, else from ``usage``. The
-    money of older versions is the growth of ``total_cost_usd``, which runs over the whole session.
+    ``model_usage_since_last_result``. Older versions state ``modelUsage`` and ``total_cost_usd`` only, which
+    run over the whole session; look-alikes state plain ``usage``.
     """
 
     def __init__(self) -> None:
@@ -45,8 +52,16 @@ class ClaudeDialect(TableDialect):
             {"system": self._system, "assistant": self._assistant, "user": self._user, "result": self._result}
         )
         self._denied: set[str] = set()
-        self._stated = Tokens()
-        self._stated_cost_usd = 0.0
+
+    @staticmethod
+    def tokens(usage: Record) -> Tokens:
+        """A ``usage`` object, whose kinds are disjoint."""
+        return Tokens(
+            usage.count("input_tokens"),
+            usage.count("output_tokens"),
+            usage.count("cache_creation_input_tokens"),
+            usage.count("cache_read_input_tokens"),
+        )
 
     def _system(self, record: Record) -> Iterator[Signal]:
         match record.text("subtype"):
@@ -60,6 +75,8 @@ class ClaudeDialect(TableDialect):
                 )
             case "permission_denied":
                 self._denied.add(record.text("tool_use_id"))
+            case "compact_boundary" if record.text("compact_metadata", "trigger") != "manual":
+                yield ContextExceeded("the conversation was compacted")
             case _:
                 pass
 
@@ -69,8 +86,10 @@ class ClaudeDialect(TableDialect):
         model = message.text("model") if message.text("model") not in ("", _SYNTHETIC) else None
         parent = record.text("parent_tool_use_id") or None
         if usage := message.child("usage"):
-            yield Used(_tokens(usage), message_id, model)
+            yield Used(self.tokens(usage), message_id, model)
         content = message.get("content")
+        if message.text("model") == _SYNTHETIC and is_context_exceeded(text := joined_text(content)):
+            yield ContextExceeded(text)
         if isinstance(content, str):
             yield Spoke("message", content, parent, message_id)
         for block in message.children("content"):
@@ -99,7 +118,7 @@ class ClaudeDialect(TableDialect):
         return "denied" if any(words in text[:200] for words in _DENIED) else "error"
 
     def _result(self, record: Record) -> Iterator[Signal]:
-        yield self._account(record)
+        yield self.account(record)
         errors = record.get("errors")
         yield Result(
             success=record.text("subtype") == "success",
@@ -109,23 +128,20 @@ class ClaudeDialect(TableDialect):
             terminal_reason=record.text("terminal_reason"),
         )
 
-    def _account(self, record: Record) -> Used:
-        total_cost_usd = record.number("total_cost_usd")
-        cost_usd = None if total_cost_usd is None else max(0.0, total_cost_usd - self._stated_cost_usd)
-        self._stated_cost_usd = total_cost_usd if total_cost_usd is not None else self._stated_cost_usd
-        models = record.child("modelUsage")
-        model = next(iter(models.raw), None) if len(models.raw) == 1 else None
-        cumulative = _sum_of_models(models)
+    def account(self, record: Record) -> Used:
+        """What a result line states."""
+        stated = model_uses(record.child("modelUsage"))
+        model = next(iter(stated)) if len(stated) == 1 else None
+        total = Used(
+            self.tokens(record.child("usage")), record.text("uuid"), model, record.money("total_cost_usd"), True
+        )
         if isinstance(record.get("model_usage_since_last_result"), dict):
-            since = record.child("model_usage_since_last_result")
-            tokens = _sum_of_models(since)
-            cost_usd = sum(since.number(name, "costUSD") or 0.0 for name in since.raw)
-        elif models:
-            tokens = cumulative.beyond(self._stated)
-        else:
-            tokens = _tokens(record.child("usage"))
-        self._stated = cumulative
-        return Used(tokens, record.text("uuid"), model, cost_usd, total=True)
+            since = model_uses(record.child("model_usage_since_last_result"))
+            cost_usd = sum(use.cost_usd or 0.0 for use in since.values())
+            return replace(total, tokens=_sum(since), cost_usd=cost_usd, by_model=since)
+        if stated:
+            return replace(total, tokens=_sum(stated), by_model=stated, session=record.text("session_id") or "session")
+        return total
 
 
 def _block(block: Record, message_id: str, parent: str | None) -> Iterator[Signal]:
@@ -140,26 +156,8 @@ def _block(block: Record, message_id: str, parent: str | None) -> Iterator[Signa
             pass
 
 
-def _tokens(usage: Record) -> Tokens:
-    return Tokens(
-        usage.count("input_tokens"),
-        usage.count("output_tokens"),
-        usage.count("cache_creation_input_tokens"),
-        usage.count("cache_read_input_tokens"),
-    )
-
-
-def _sum_of_models(models: Record) -> Tokens:
-    total = Tokens()
-    for name in models.raw:
-        usage = models.child(name)
-        total += Tokens(
-            usage.count("inputTokens"),
-            usage.count("outputTokens"),
-            usage.count("cacheCreationInputTokens"),
-            usage.count("cacheReadInputTokens"),
-        )
-    return total
+def _sum(models: Mapping[str, ModelUse]) -> Tokens:
+    return sum((use.tokens for use in models.values()), Tokens())
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +195,7 @@ class Claude:
     def _command(self, request: TurnRequest, extra: Sequence[str]) -> Command:
         argv = [*self.executable, "-p", "--output-format", "stream-json", "--verbose", "--input-format", "stream-json"]
         if not any(flag in self.executable for flag in _PERMISSION_FLAGS):
-            argv += ["--permission-mode", "bypassPermissions"]
+            argv += _AS_ROOT if os.geteuid() == 0 else _BYPASS
         if request.model:
             argv += ["--model", request.model.removeprefix("anthropic/")]
         if request.system_prompt:

@@ -1,8 +1,11 @@
 """Codex: ``codex exec --json``."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from hankwatch.agents.dialect import TableDialect
+from hankwatch.agents.launch import Launch, without_provider
+from hankwatch.agents.program import Command, TurnRequest, with_system_prompt
 from hankwatch.agents.records import Record, joined_text
 from hankwatch.agents.signals import (
     CallOutcome,
@@ -25,9 +28,9 @@ _SPEECH = frozenset({"agent_message", "reasoning", "error", "todo_list"})
 class CodexDialect(TableDialect):
     """Reads threads, turns and items; every item that is no speech is a tool call.
 
-    Item ids begin anew in each process, so a call's id is thread, process (from the second on) and item. The stated usage runs from
-    the thread's start; it is reported as one ever-growing message, so only its growth counts. Cached
-    input is part of the stated input and is taken out of it here.
+    Item ids begin anew in each process, also when a thread is resumed; a call's id is thread and item, and
+    the translator keeps the processes apart. The stated usage runs from the thread's start, so only its
+    growth counts. Cached input is part of the stated input and is taken out of it here.
     """
 
     def __init__(self) -> None:
@@ -42,17 +45,12 @@ class CodexDialect(TableDialect):
             }
         )
         self._thread_id = ""
-        self._processes = 0
-        self._prefix = ""
         self._open: set[str] = set()
         self._answer = ""
 
     def _thread(self, record: Record) -> Iterator[Signal]:
-        thread_id = record.text("thread_id")
-        self._processes += 1
-        self._prefix = thread_id if self._processes == 1 else f"{thread_id}:{self._processes}"
-        self._thread_id = thread_id
-        yield Started(thread_id)
+        self._thread_id = record.text("thread_id")
+        yield Started(self._thread_id, numbers_anew=True)
 
     def _item_started(self, record: Record) -> Iterator[Signal]:
         item = record.child("item")
@@ -92,7 +90,8 @@ class CodexDialect(TableDialect):
         usage = record.child("usage")
         cached, written = usage.count("cached_input_tokens"), usage.count("cache_write_input_tokens")
         fresh = max(0, usage.count("input_tokens") - cached - written)
-        yield Used(Tokens(fresh, usage.count("output_tokens"), written, cached), message_id=self._thread_id or "thread")
+        tokens = Tokens(fresh, usage.count("output_tokens"), written, cached)
+        yield Used(tokens, total=True, session=self._thread_id or "thread")
         yield Result(success=True, text=self._answer, subtype="turn.completed")
 
     def _turn_failed(self, record: Record) -> Iterator[Signal]:
@@ -103,7 +102,7 @@ class CodexDialect(TableDialect):
         yield Retried(message) if message.startswith("Reconnecting") else Reported(message)
 
     def _key(self, item: Record) -> str:
-        return f"{self._prefix}:{item.text('id')}"
+        return f"{self._thread_id}:{item.text('id')}"
 
 
 def _outcome(item: Record) -> CallOutcome:
@@ -119,3 +118,32 @@ def _result_text(item: Record) -> str:
     if changes := [f"{change.text('kind')} {change.text('path')}" for change in item.children("changes")]:
         return "\n".join(changes)
     return item.text("error", "message") or joined_text(item.get("result", "content") or item.get("result"))
+
+
+@dataclass(frozen=True, slots=True)
+class Codex(Launch):
+    """The real program. It takes no system prompt besides its own; sessions can be resumed."""
+
+    executable: Sequence[str] = ("codex",)
+    name: str = "codex"
+    env_names: tuple[str, ...] = ("CODEX_*", "OPENAI_*")
+
+    def command(self, request: TurnRequest) -> Command:
+        """See ``AgentProgram.command``; approvals and sandbox are bypassed unless ``executable`` says something."""
+        return self._exec((), request)
+
+    def resume(self, request: TurnRequest, session_id: str) -> Command:
+        """See ``Resumes``."""
+        return self._exec(("resume",), request, session_id)
+
+    def dialect(self) -> CodexDialect:
+        """See ``AgentProgram.dialect``."""
+        return CodexDialect()
+
+    def _exec(self, command: Sequence[str], request: TurnRequest, *session: str) -> Command:
+        bypass = self.unless_said(
+            "--dangerously-bypass-approvals-and-sandbox", instead_of=("--sandbox", "-s", "--approve-for-me")
+        )
+        model = ("--model", without_provider(request.model, "openai", "codex")) if request.model else ()
+        arguments = ("exec", *command, "--json", "--skip-git-repo-check", *bypass, *model, *session, "-")
+        return self.fed(arguments, with_system_prompt(request))

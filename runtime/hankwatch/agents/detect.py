@@ -3,14 +3,19 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from hankwatch.agents.claude import ClaudeDialect
+from hankwatch.agents.cline import ClineDialect
 from hankwatch.agents.codex import CodexDialect
+from hankwatch.agents.copilot import CopilotDialect
 from hankwatch.agents.envelope import EnvelopeDialect
 from hankwatch.agents.gemini import GeminiDialect
 from hankwatch.agents.opencode import OpencodeDialect
+from hankwatch.agents.openhands import OpenhandsDialect
 from hankwatch.agents.pi import PiDialect
 from hankwatch.agents.program import Dialect
+from hankwatch.agents.qwen import QwenDialect
 from hankwatch.agents.records import Record, read_record
 from hankwatch.agents.signals import Junk, Signal
+from hankwatch.agents.vibe import VibeDialect
 from hankwatch.events.catalogue import KNOWN_TYPES
 
 ENVELOPE = "journal"
@@ -23,10 +28,19 @@ DIALECTS: Mapping[str, Callable[[], Dialect]] = {
     "gemini": GeminiDialect,
     "opencode": OpencodeDialect,
     "pi": PiDialect,
+    "qwen": QwenDialect,
+    "copilot": CopilotDialect,
+    "vibe": VibeDialect,
+    "openhands": OpenhandsDialect,
+    "cline": ClineDialect,
 }
 """Every dialect by its program's name; our own envelope is one of them."""
 
 _CODEX_PREFIXES = ("thread.", "turn.", "item.")
+_OPENHANDS_KEYS = frozenset({"kind", "source", "timestamp", "id"})
+_COPILOT_KEYS = frozenset({"data", "id", "parentId", "timestamp"})
+_COPILOT_RESULT_KEYS = frozenset({"sessionId", "exitCode"})
+_VIBE_KEYS = frozenset({"sessionId", "turnId", "generationStatus"})
 _GEMINI_KEYS: Mapping[str, str] = {
     "init": "session_id",
     "message": "role",
@@ -42,6 +56,12 @@ _CLAUDE_KEYS: Mapping[str, str] = {
     "result": "subtype",
     "stream_event": "event",
 }
+_CLINE_KEYS: Mapping[str, str] = {
+    "hook_event": "hookEventName",
+    "agent_event": "event",
+    "run_result": "finishReason",
+    "run_aborted": "reason",
+}
 _PI_KEYS: Mapping[str, str] = {
     "session": "version",
     "message_start": "message",
@@ -52,10 +72,27 @@ _PI_KEYS: Mapping[str, str] = {
     "agent_end": "messages",
 }
 
+
+def _is_copilot(kind: str, record: Record) -> bool:
+    keys = _COPILOT_RESULT_KEYS if kind == "result" else _COPILOT_KEYS
+    return record.raw.keys() >= keys
+
+
+def _is_qwen(kind: str, record: Record) -> bool:
+    """Claude's lines, told apart by what only qwen does: it names its version, and a line's id is its message's."""
+    own_id = record.text("message", "id")
+    return "qwen_code_version" in record.raw or (kind == "assistant" and own_id != "" and own_id == record.text("uuid"))
+
+
 _SHAPES: tuple[tuple[str, Callable[[str, Record], bool]], ...] = (
     (ENVELOPE, lambda kind, record: kind in KNOWN_TYPES and isinstance(record.get("data"), dict)),
+    ("openhands", lambda kind, record: not kind and record.raw.keys() >= _OPENHANDS_KEYS),
+    ("copilot", _is_copilot),
+    ("vibe", lambda _, record: record.raw.keys() >= _VIBE_KEYS),
+    ("cline", lambda kind, record: "ts" in record.raw and _CLINE_KEYS.get(kind) in record.raw),
     ("opencode", lambda _, record: record.text("sessionID").startswith("ses_")),
     ("codex", lambda kind, _: kind.startswith(_CODEX_PREFIXES)),
+    ("qwen", _is_qwen),
     ("claude", lambda kind, record: _CLAUDE_KEYS.get(kind) in record.raw),
     ("gemini", lambda kind, record: _GEMINI_KEYS.get(kind) in record.raw),
     ("pi", lambda kind, record: _PI_KEYS.get(kind) in record.raw),

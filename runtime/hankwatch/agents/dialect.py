@@ -10,9 +10,10 @@ Handler = Callable[[Record], Iterable[Signal]]
 
 
 class TableDialect:
-    """A dialect as a table from a line's ``type`` to its meaning; other types are the program's own noise.
+    """A dialect as a table from a line's kind to its meaning; other kinds are the program's own noise.
 
-    Subclasses hand their table to ``__init__`` and override ``finish`` when they hold something back.
+    Subclasses hand their table to ``__init__``. They override ``kind_of`` when ``type`` is not the kind,
+    ``banner`` when lines of plain text say something, ``finish`` when they hold something back.
     """
 
     states_result: bool = True
@@ -30,12 +31,20 @@ class TableDialect:
             return []
         record = read_record(line)
         if isinstance(record, Junk):
-            return [record]
+            return list(self.banner(record))
         self.stamp_ms = record.stamp_ms()
-        kind = record.text("type")
+        kind = self.kind_of(record)
         if not kind:
             return [Junk(line, "an object without a type")]
         return list(self.meaning(kind, record))
+
+    def kind_of(self, record: Record) -> str:
+        """What the table knows a record by; empty for one that is none of the program's."""
+        return record.text("type")
+
+    def banner(self, junk: Junk) -> Iterable[Signal]:
+        """The signals of a line that is no JSON object."""
+        return (junk,)
 
     def meaning(self, kind: str, record: Record) -> Iterable[Signal]:
         """The signals of a record of type ``kind``."""

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 
 from hankwatch.agents.dialect import TableDialect
-from hankwatch.agents.records import Record
-from hankwatch.agents.signals import Recorded, Result, Retried, Signal, Started, Tokens, Used
+from hankwatch.agents.records import Record, model_uses
+from hankwatch.agents.signals import ContextExceeded, Recorded, Result, Retried, Signal, Started, Tokens, Used
+from hankwatch.agents.translate import CONTEXT_TEXT, RETRY_TEXT
 
 _REPEATED = (
     "assistant.action",
@@ -15,7 +16,6 @@ _REPEATED = (
     "rig.setup.completed",
     "rig.setup.failed",
 )
-_TRANSPORT_RETRY = "transport-retry"
 
 
 class EnvelopeDialect(TableDialect):
@@ -54,11 +54,17 @@ class EnvelopeDialect(TableDialect):
             model=data.text("modelId") or None,
             cost_usd=data.number("totalCost"),
             total=data.flag("isFinal") or bool(data.child("modelUsage")),
+            by_model=model_uses(data.child("modelUsage")),
         )
 
     def _info(self, record: Record) -> Iterator[Signal]:
-        if record.text("data", "code") == _TRANSPORT_RETRY:
-            yield Retried(record.text("data", "message"))
+        match record.text("data", "code"):
+            case "transport-retry":
+                yield Retried(record.text("data", "message").removeprefix(RETRY_TEXT))
+            case "context-exceeded":
+                yield ContextExceeded(record.text("data", "message").removeprefix(CONTEXT_TEXT))
+            case _:
+                pass
 
     def _started(self, record: Record) -> Iterator[Signal]:
         yield Started(record.text("data", "sessionId"))

@@ -75,6 +75,16 @@ RULES: tuple[tuple[str, re.Pattern[str], FailureType, bool], ...] = (
 )
 """What the text says · how it is recognised · failure type · retriable. The first that matches decides."""
 
+_CONTEXT_EXCEEDED = _any(
+    "prompt is too long",
+    "context[ _]length[ _]exceeded",
+    "maximum context length",
+    r"exceeded the .{0,80}output token maximum",
+    r"context (window|limit).{0,40}exceed",
+    r"exceed.{0,40}context (window|limit)",
+    "input token count .{0,40}exceeds the maximum",
+)
+
 _UNITS_MS = {"ms": 1, "milli": 1, "s": 1_000, "m": 60_000, "h": _HOUR_MS}
 _PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|milli|s|m|h)[a-z]*(?![a-z])", re.IGNORECASE)
 _WORDED = re.compile(rf"(?:retry|again|wait|delay|resets?)\D{{0,24}}?((?:{_PART.pattern}\s*)+)", re.IGNORECASE)
@@ -90,6 +100,11 @@ def classify(text: str, *, had_session: bool) -> FailureReason:
         if pattern.search(text):
             return _reason(failure, retriable, text)
     return _reason("unknown", had_session, text)
+
+
+def is_context_exceeded(text: str) -> bool:
+    """Whether the text of an error says that the context was full (reference 3.4, last point)."""
+    return text.startswith("API Error: terminated") or _CONTEXT_EXCEEDED.search(text[:_MAX_MESSAGE_CHARS]) is not None
 
 
 def no_evidence(*, had_session: bool) -> FailureReason:

@@ -2,8 +2,18 @@
 
 from dataclasses import dataclass
 
+from hankwatch.agents.errors import is_context_exceeded
 from hankwatch.agents.outcome import Ending
-from hankwatch.agents.signals import Reported, Result, Signal, Spoke, Started, ToolFinished, ToolUsed
+from hankwatch.agents.signals import (
+    ContextExceeded,
+    Reported,
+    Result,
+    Signal,
+    Spoke,
+    Started,
+    ToolFinished,
+    ToolUsed,
+)
 
 
 @dataclass(slots=True)
@@ -15,6 +25,8 @@ class Evidence:
     problem: str = ""
     """The last problem reported; empty when the agent went on after it."""
     had_session: bool = False
+    context_exceeded: bool = False
+    """The context was full at some time in this turn, whatever came of it."""
     _acted: bool = False
 
     def note(self, signal: Signal) -> None:
@@ -27,6 +39,9 @@ class Evidence:
                 self._acted = True
             case Reported():
                 self.problem = signal.message
+                self.context_exceeded |= is_context_exceeded(signal.message)
+            case ContextExceeded():
+                self.context_exceeded = True
             case Result():
                 if not self._is_echo(signal):
                     self.result = signal
@@ -42,6 +57,7 @@ class Evidence:
             result=self.result,
             problem=self.problem,
             had_session=self.had_session,
+            context_exceeded=self.context_exceeded,
             states_result=states_result,
             exit_code=exit_code,
             signal=signal,

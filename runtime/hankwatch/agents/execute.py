@@ -28,5 +28,5 @@ class ExecAgent:
         return Command(self.argv, env, (prompt if prompt.endswith(b"\n") else prompt + b"\n",))
 
     def dialect(self) -> DetectingDialect:
-        """See ``AgentProgram.dialect``; which of the two it prints, its first such line says."""
-        return DetectingDialect((ENVELOPE, "claude"))
+        """See ``AgentProgram.dialect``; which of them it prints, its first such line says."""
+        return DetectingDialect((ENVELOPE, "claude", "qwen"))

@@ -1,11 +1,15 @@
 """Gemini CLI: ``gemini --output-format stream-json``."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from hankwatch.agents.dialect import TableDialect
+from hankwatch.agents.launch import Launch, without_provider
+from hankwatch.agents.program import Command, TurnRequest, with_system_prompt
 from hankwatch.agents.records import Record
 from hankwatch.agents.signals import (
     CallOutcome,
+    ModelUse,
     Reported,
     Result,
     Signal,
@@ -88,13 +92,48 @@ class GeminiDialect(TableDialect):
 
     def _result(self, record: Record) -> Iterator[Signal]:
         stats = record.child("stats")
-        cached = stats.count("cached")
-        fresh = max(0, stats.count("input_tokens") - cached)
-        yield Used(Tokens(fresh, stats.count("output_tokens"), 0, cached), model=self._model, total=True)
+        models = stats.child("models")
+        by_model = {name: ModelUse(_tokens(models.child(name))) for name in models.raw}
+        yield Used(_tokens(stats), model=self._model, total=True, by_model=by_model)
         status = record.text("status")
         yield Result(
             success=status == "success",
             is_error=bool(record.child("error")),
             text=record.text("error", "message") or self._answer,
             subtype=status,
+        )
+
+
+def _tokens(stats: Record) -> Tokens:
+    cached = stats.count("cached")
+    return Tokens(max(0, stats.count("input_tokens") - cached), stats.count("output_tokens"), 0, cached)
+
+
+@dataclass(frozen=True, slots=True)
+class Gemini(Launch):
+    """The real program. A system prompt of one's own would replace its own, so ours goes into the prompt."""
+
+    executable: Sequence[str] = ("gemini",)
+    name: str = "gemini"
+    env_names: tuple[str, ...] = ("GEMINI_*", "GOOGLE_*")
+
+    def command(self, request: TurnRequest) -> Command:
+        """See ``AgentProgram.command``; all tools are approved unless ``executable`` says something itself."""
+        return self._command(request)
+
+    def resume(self, request: TurnRequest, session_id: str) -> Command:
+        """See ``Resumes``."""
+        return self._command(request, "--resume", session_id)
+
+    def dialect(self) -> GeminiDialect:
+        """See ``AgentProgram.dialect``."""
+        return GeminiDialect()
+
+    def _command(self, request: TurnRequest, *session: str) -> Command:
+        approval = self.unless_said("--approval-mode", "yolo", instead_of=("--yolo", "-y"))
+        model = ("--model", without_provider(request.model, "google", "gemini")) if request.model else ()
+        # It runs its tools in trusted folders only, and starts itself anew to get more memory.
+        env = {"GEMINI_CLI_TRUST_WORKSPACE": "true", "GEMINI_CLI_NO_RELAUNCH": "1"}
+        return self.fed(
+            ("--output-format", "stream-json", *approval, *model, *session), with_system_prompt(request), env
         )

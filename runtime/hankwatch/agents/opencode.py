@@ -1,12 +1,16 @@
 """opencode: ``opencode run --format json``."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from hankwatch.agents.dialect import TableDialect
+from hankwatch.agents.launch import PROVIDERS, Launch
+from hankwatch.agents.program import Command, TurnRequest, with_system_prompt
 from hankwatch.agents.records import Record
 from hankwatch.agents.signals import (
     CallOutcome,
     Channel,
+    ContextExceeded,
     Reported,
     Result,
     Signal,
@@ -17,6 +21,7 @@ from hankwatch.agents.signals import (
     ToolUsed,
     Used,
 )
+from hankwatch.core.errors import UsageError
 
 _DENIED = ("rejected permission", "rule which prevents", "permission denied by")
 _CANCELLED = ("aborted", "cancelled")
@@ -53,6 +58,11 @@ class OpencodeDialect(TableDialect):
 
     def _speech(self, kind: Channel, record: Record) -> Iterator[Signal]:
         text = record.text("part", "text")
+        if record.flag("part", "synthetic"):
+            # Written by the program: it shortens the conversation and tells the model to go on.
+            if record.flag("part", "metadata", "compaction_continue"):
+                yield ContextExceeded(text)
+            return
         if kind == "message":
             self._answer = text
         yield Spoke(kind, text, message_id=record.text("part", "id"))
@@ -97,3 +107,34 @@ def _outcome(tool: str, state: Record) -> CallOutcome:
     # "invalid" stands for an unknown tool and is completed; a shell's exit code stands in its metadata.
     failed = tool == "invalid" or state.number("metadata", "exit") not in (None, 0.0)
     return "error" if failed else "ok"
+
+
+@dataclass(frozen=True, slots=True)
+class Opencode(Launch):
+    """The real program. It takes no system prompt, and models by ``provider/name`` only."""
+
+    executable: Sequence[str] = ("opencode",)
+    name: str = "opencode"
+    env_names: tuple[str, ...] = ("OPENCODE_*", *PROVIDERS)
+
+    def command(self, request: TurnRequest) -> Command:
+        """See ``AgentProgram.command``; what its rules do not forbid is approved."""
+        return self._run(request)
+
+    def resume(self, request: TurnRequest, session_id: str) -> Command:
+        """See ``Resumes``."""
+        return self._run(request, "--session", session_id)
+
+    def dialect(self) -> OpencodeDialect:
+        """See ``AgentProgram.dialect``."""
+        return OpencodeDialect()
+
+    def _run(self, request: TurnRequest, *session: str) -> Command:
+        if request.model and "/" not in request.model:
+            raise UsageError(
+                f"opencode knows no model {request.model!r}", hint=f"name its provider: PROVIDER/{request.model}"
+            )
+        model = ("--model", request.model) if request.model else ()
+        return self.fed(
+            ("run", "--format", "json", "--thinking", "--auto", *model, *session), with_system_prompt(request)
+        )

@@ -41,6 +41,8 @@ class Ending:
     problem: str = ""
     """A problem reported that nothing but the end came after."""
     had_session: bool = True
+    context_exceeded: bool = False
+    """The stream said that the context was full."""
     stderr: str = ""
     """The end of it; asked for a reason only when the stream has none."""
 
@@ -54,6 +56,8 @@ class Outcome:
     """None with ``success``."""
     facts: tuple[str, ...]
     """What the result and the exit said, then every row of the table that holds."""
+    context_exceeded: bool = False
+    """The context was full: what a loop may end on, and a codon with ``exhaustWithPrompt`` (reference 3.4)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +91,11 @@ def decide(ending: Ending) -> Outcome:
     rows = [row for row in TABLE if row.holds(ending)]
     facts = (_result_fact(ending.result), _exit_fact(ending), *(row.fact for row in rows))
     if not rows:
-        return Outcome("success", None, facts)
-    return Outcome(rows[0].status, _reason(ending), facts)
+        return Outcome("success", None, facts, ending.context_exceeded)
+    text = _failure_text(ending)
+    return Outcome(
+        rows[0].status, _reason(ending, text), facts, ending.context_exceeded or errors.is_context_exceeded(text)
+    )
 
 
 def _is_mute(ending: Ending) -> bool:
@@ -115,11 +122,14 @@ def _exit_fact(ending: Ending) -> str:
     return f"exit code {ending.exit_code}" if ending.signal is None else f"signal {ending.signal}"
 
 
-def _reason(ending: Ending) -> FailureReason:
+def _failure_text(ending: Ending) -> str:
     result = ending.result
     # The answer of a successful result says nothing about why the turn is doubted.
     spoke = result is not None and (not result.success or result.is_error or _is_api_error(result))
-    text = (result.text if result is not None and spoke else "") or ending.problem or ending.stderr.strip()
+    return (result.text if result is not None and spoke else "") or ending.problem or ending.stderr.strip()
+
+
+def _reason(ending: Ending, text: str) -> FailureReason:
     if not text:
         return errors.no_evidence(had_session=ending.had_session)
     return errors.classify(text, had_session=ending.had_session)

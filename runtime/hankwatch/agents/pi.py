@@ -1,12 +1,16 @@
 """Pi: ``pi --mode json``."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from hankwatch.agents.dialect import TableDialect
+from hankwatch.agents.launch import PROVIDERS, Launch, without_provider
+from hankwatch.agents.program import Command, TurnRequest, as_argument
 from hankwatch.agents.records import Record, joined_text
 from hankwatch.agents.signals import (
+    ContextExceeded,
     Result,
     Retried,
     Signal,
@@ -45,6 +49,7 @@ class PiDialect(TableDialect):
                 "tool_execution_start": self._tool_started,
                 "tool_execution_end": self._tool_ended,
                 "auto_retry_start": self._retry,
+                "compaction_start": self._compaction,
                 "agent_end": self._agent_end,
             }
         )
@@ -87,6 +92,10 @@ class PiDialect(TableDialect):
     def _retry(self, record: Record) -> Iterator[Signal]:
         yield Retried(record.text("errorMessage") or "request failed")
 
+    def _compaction(self, record: Record) -> Iterator[Signal]:
+        if record.text("reason") != "manual":
+            yield ContextExceeded(f"compaction ({record.text('reason')})")
+
     def _agent_end(self, _: Record) -> Iterator[Signal]:
         failed = self._stop in _FAILED_STOPS
         yield Result(not failed, failed, self._text, subtype=self._stop, terminal_reason=self._stop)
@@ -101,3 +110,32 @@ def _known_keys(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 def _lowered(capital: re.Match[str]) -> str:
     return "_" + capital.group().lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Pi(Launch):
+    """The real program; it has no permissions to bypass."""
+
+    executable: Sequence[str] = ("pi",)
+    name: str = "pi"
+    env_names: tuple[str, ...] = ("PI_*", "KIMI_*", "MINIMAX_*", "OPENCODE_API_KEY", "AI_GATEWAY_API_KEY", *PROVIDERS)
+
+    def command(self, request: TurnRequest) -> Command:
+        """See ``AgentProgram.command``; the hank's ``pi/`` is taken off the model."""
+        return self._command(request)
+
+    def resume(self, request: TurnRequest, session_id: str) -> Command:
+        """See ``Resumes``."""
+        return self._command(request, "--session", session_id)
+
+    def dialect(self) -> PiDialect:
+        """See ``AgentProgram.dialect``."""
+        return PiDialect()
+
+    def _command(self, request: TurnRequest, *session: str) -> Command:
+        arguments = ["--mode", "json", "--print"]
+        if request.model:
+            arguments += ["--model", without_provider(request.model, "pi")]
+        if request.system_prompt:
+            arguments += ["--append-system-prompt", as_argument(request.system_prompt)]
+        return self.fed((*arguments, *session), request.prompt)

@@ -5,7 +5,11 @@ from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from hankwatch.agents.signals import Signal
+from hankwatch.core.errors import UsageError
 from hankwatch.core.text import clean_text
+
+MAX_ARGUMENT_BYTES = 131_071
+"""What one argument or variable of a Linux process can hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +20,7 @@ class TurnRequest:
     model: str | None = None
     """Model id as the hank names it, or None for the program's own default."""
     system_prompt: str | None = None
-    """Appended to the program's own system prompt."""
+    """Appended to the program's own system prompt; put before the prompt where the program takes none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +37,30 @@ class Command:
 
 
 def as_argument(text: str) -> str:
-    """``text`` as an argument or a variable can hold it: valid Unicode, no NUL."""
-    return clean_text(text).replace("\0", "")
+    """``text`` as an argument or a variable can hold it: valid Unicode, no NUL.
+
+    Raises:
+        UsageError: it is longer than the system allows.
+    """
+    argument = clean_text(text).replace("\0", "")
+    if (size_bytes := len(argument.encode())) > MAX_ARGUMENT_BYTES:
+        raise UsageError(
+            f"a text of {size_bytes:,} bytes does not fit into a command line",
+            hint=f"at most {MAX_ARGUMENT_BYTES:,} bytes; put the rest into a file that the prompt names",
+        )
+    return argument
+
+
+def as_input(text: str) -> bytes:
+    """``text`` as it is written to a program's stdin: whole lines of valid Unicode."""
+    return clean_text(text).removesuffix("\n").encode() + b"\n"
+
+
+def with_system_prompt(request: TurnRequest) -> str:
+    """The prompt for a program that takes no system prompt: what it would say stands first, in its own block."""
+    if not request.system_prompt:
+        return request.prompt
+    return f"<instructions>\n{request.system_prompt}\n</instructions>\n\n{request.prompt}"
 
 
 class Dialect(Protocol):

@@ -4,13 +4,15 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from hankwatch.agents.signals import Junk
+from hankwatch.agents.signals import Junk, ModelUse, Tokens
 from hankwatch.core.errors import BadLine
 from hankwatch.core.intake import parse_json
 from hankwatch.events.stamps import parse_stamp
 
 _EMPTY: Mapping[str, Any] = {}
 _BOM = b"\xef\xbb\xbf"
+_STAMPS = (("timestamp",), ("ts",), ("updatedAt",), ("message", "timestamp"))
+"""Where the programs write when a line was written."""
 
 
 class Record:
@@ -49,6 +51,11 @@ class Record:
         value = self.get(*path)
         return float(value) if _is_number(value) else None
 
+    def money(self, *path: str) -> float | None:
+        """The number there as an amount, never negative, or None."""
+        value = self.number(*path)
+        return None if value is None else max(0.0, value)
+
     def flag(self, *path: str) -> bool:
         """True only where ``true`` stands."""
         return self.get(*path) is True
@@ -64,7 +71,7 @@ class Record:
 
     def stamp_ms(self) -> int | None:
         """When the line says it was written, in epoch milliseconds; None when it does not."""
-        for path in (("timestamp",), ("message", "timestamp")):
+        for path in _STAMPS:
             if (value := self.get(*path)) is not None:
                 return parse_stamp(value)
         return None
@@ -88,6 +95,22 @@ def joined_text(content: Any) -> str:
     if isinstance(content, dict):
         return json.dumps(content, indent=2, ensure_ascii=False)
     return ""
+
+
+def model_uses(usage: Record) -> dict[str, ModelUse]:
+    """A ``modelUsage`` object, as Claude's result line and our own events write it."""
+    return {
+        name: ModelUse(
+            Tokens(
+                use.count("inputTokens"),
+                use.count("outputTokens"),
+                use.count("cacheCreationInputTokens"),
+                use.count("cacheReadInputTokens"),
+            ),
+            use.money("costUSD"),
+        )
+        for name, use in ((name, usage.child(name)) for name in usage.raw)
+    }
 
 
 def _is_number(value: Any) -> bool:

@@ -45,7 +45,10 @@ class Started:
     """The program named its session; may come several times in one process."""
 
     session_id: str
+    """Empty while it has no name yet."""
     model: str | None = None
+    numbers_anew: bool = False
+    """The ids that follow are unique within this process only, although the session may be an older one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +88,19 @@ class ToolFinished:
 
 
 @dataclass(frozen=True, slots=True)
+class ModelUse:
+    """What one model had a part in."""
+
+    tokens: Tokens = Tokens()
+    cost_usd: float | None = None
+    """None when the program does not say."""
+
+    def __add__(self, other: "ModelUse") -> "ModelUse":
+        costs = [use.cost_usd for use in (self, other) if use.cost_usd is not None]
+        return ModelUse(self.tokens + other.tokens, sum(costs) if costs else None)
+
+
+@dataclass(frozen=True, slots=True)
 class Used:
     """Tokens and money, as the program states them.
 
@@ -99,6 +115,10 @@ class Used:
     cost_usd: float | None = None
     """None when the program does not say; never 0 for unknown."""
     total: bool = False
+    by_model: Mapping[str, ModelUse] = field(default_factory=dict)
+    """The same, split by model, where a ``total`` states it."""
+    session: str = ""
+    """Set when a ``total`` runs over this whole session, processes before included: only its growth counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +134,13 @@ class Reported:
 
     message: str
     severity: Literal["warning", "error"] = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class ContextExceeded:
+    """The conversation no longer fits the model's context, or the answer its output (reference 3.4, last point)."""
+
+    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,5 +177,7 @@ class Junk:
     reason: str
 
 
-Signal = Started | Spoke | ToolUsed | ToolFinished | Used | Retried | Reported | Result | Recorded | Junk
+Signal = (
+    Started | Spoke | ToolUsed | ToolFinished | Used | Retried | Reported | ContextExceeded | Result | Recorded | Junk
+)
 """One thing an agent said; the union is closed."""

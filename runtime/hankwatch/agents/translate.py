@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from hankwatch.agents.account import Account
 from hankwatch.agents.signals import (
+    ContextExceeded,
     Junk,
     Recorded,
     Reported,
@@ -26,7 +27,12 @@ from hankwatch.core.fingerprint import fingerprint
 from hankwatch.events.activity import AssistantAction, ToolResult
 from hankwatch.events.catalogue import PAYLOADS
 from hankwatch.events.payload import Payload
-from hankwatch.events.run import ErrorEvent, Info, TokenUsage
+from hankwatch.events.run import ErrorEvent, Info, ModelUsage, TokenUsage
+
+RETRY_TEXT = "The agent retries its model request: "
+"""Begins an ``info`` with the code ``transport-retry``."""
+CONTEXT_TEXT = "The agent's context is full: "
+"""Begins an ``info`` with the code ``context-exceeded``."""
 
 _MAX_EARLY_RESULTS = 64
 _LONGEST_SECRET = 4_096
@@ -75,6 +81,7 @@ class Translator:
         self._early: dict[str, ToolFinished] = {}
         self._seen: set[object] = set()
         self._problem = ""
+        self._processes = 0
 
     def translate(self, signal: Signal, at_ms: int) -> list[Payload]:
         """The payloads of one signal that arrived at ``at_ms``; often one, sometimes none."""
@@ -82,6 +89,7 @@ class Translator:
         match signal:
             case Started():
                 self.session_id = signal.session_id or self.session_id
+                self._processes += signal.numbers_anew
             case Spoke():
                 payloads = self._spoke(signal)
             case ToolUsed():
@@ -91,9 +99,8 @@ class Translator:
             case Used():
                 increment = self.account.add(signal)
                 payloads = [] if increment is None else self._usage(increment)
-            case Retried():
-                text = f"The agent retries its model request: {signal.message}"
-                payloads = [Info(message=text, code="transport-retry")]
+            case Retried() | ContextExceeded():
+                payloads = [_notice(signal)]
             case Reported():
                 payloads = self._problem_event(
                     signal.message, "warning" if signal.severity == "warning" else "operation"
@@ -115,33 +122,37 @@ class Translator:
         self.counts["calls_without_result"] += sum(call.open for call in self._calls.values())
         if self.account.tokens == Tokens() and self.account.cost_usd is None:
             return []
-        return self._usage(Used(self.account.tokens, model=self.account.model, cost_usd=self.account.cost_usd), True)
+        account = self.account
+        total = Used(account.tokens, model=account.model, cost_usd=account.cost_usd, by_model=account.by_model)
+        return self._usage(total, final=True)
 
     def _spoke(self, signal: Spoke) -> list[Payload]:
         if not signal.text:
             return []
         self._problem = ""
-        if signal.message_id and self._is_copy((signal.message_id, signal.kind, hash(signal.text))):
+        message_id = self._own(signal.message_id)
+        if message_id and self._is_copy((message_id, signal.kind, hash(signal.text))):
             return []
         return self._build(
             AssistantAction, action=signal.kind, content=signal.text, parent_tool_use_id=signal.parent, **self._ids
         )
 
     def _tool_used(self, signal: ToolUsed, at_ms: int) -> list[Payload]:
-        if signal.id in self._calls:
+        call_id = self._own(signal.id)
+        if call_id in self._calls:
             self.counts["replayed"] += 1
             return []
         if not signal.id or not signal.name:
             return [self._bad_line(AssistantAction.TYPE, "a tool call without id or name")]
         self._problem = ""
-        self._calls[signal.id] = _Call(signal.name, at_ms)
+        self._calls[call_id] = _Call(signal.name, at_ms)
         payloads = self._build(
             AssistantAction,
             action="tool_use",
             content="",
             tool_name=signal.name,
             tool_input=dict(signal.input),
-            tool_use_id=signal.id,
+            tool_use_id=call_id,
             parent_tool_use_id=signal.parent,
             **self._ids,
         )
@@ -149,7 +160,8 @@ class Translator:
         return payloads if early is None else payloads + self._tool_finished(early, at_ms)
 
     def _tool_finished(self, signal: ToolFinished, at_ms: int) -> list[Payload]:
-        call = self._calls.get(signal.id)
+        call_id = self._own(signal.id)
+        call = self._calls.get(call_id)
         if call is None:
             return self._hold_early(signal)
         if not call.open:
@@ -160,7 +172,7 @@ class Translator:
         cut = len(signal.text) > limit
         return self._build(
             ToolResult,
-            tool_use_id=signal.id,
+            tool_use_id=call_id,
             tool_name=call.name,
             result=self._redact(signal.text[: limit + _LONGEST_SECRET])[:limit] + "..." if cut else signal.text,
             truncated=cut,
@@ -173,6 +185,10 @@ class Translator:
             **self._ids,
         )
 
+    def _own(self, program_id: str) -> str:
+        """An id of the program, told apart from the same one of an earlier process that numbered from the start."""
+        return f"{program_id}#{self._processes}" if program_id and self._processes > 1 else program_id
+
     def _hold_early(self, signal: ToolFinished) -> list[Payload]:
         # Parallel calls can be answered before they are announced.
         if len(self._early) >= _MAX_EARLY_RESULTS:
@@ -182,7 +198,17 @@ class Translator:
             self._early[signal.id] = signal
         return []
 
-    def _usage(self, used: Used, final: bool | None = None) -> list[Payload]:
+    def _usage(self, used: Used, *, final: bool | None = None) -> list[Payload]:
+        models = {
+            name: ModelUsage(
+                input_tokens=use.tokens.input,
+                output_tokens=use.tokens.output,
+                cache_read_input_tokens=use.tokens.cache_read,
+                cache_creation_input_tokens=use.tokens.cache_creation,
+                cost_usd=use.cost_usd,
+            )
+            for name, use in used.by_model.items()
+        }
         return self._build(
             TokenUsage,
             input_tokens=used.tokens.input,
@@ -191,6 +217,7 @@ class Translator:
             cache_read_tokens=used.tokens.cache_read,
             total_cost=used.cost_usd,
             model_id=used.model,
+            model_usage=models if final and models else None,
             is_final=final,
             **self._ids,
         )
@@ -256,3 +283,9 @@ class Translator:
         self.counts["bad_line"] += 1
         details = {"type": type_name, "reason": reason, "codonId": self._ids["codon_id"]}
         return Info(message=f"The agent's {type_name} was left out: {reason}", code="bad-line", details=details)
+
+
+def _notice(signal: Retried | ContextExceeded) -> Info:
+    if isinstance(signal, Retried):
+        return Info(message=RETRY_TEXT + signal.message, code="transport-retry")
+    return Info(message=CONTEXT_TEXT + signal.message, code="context-exceeded")

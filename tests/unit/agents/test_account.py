@@ -3,7 +3,7 @@
 import pytest
 
 from hankwatch.agents.account import Account
-from hankwatch.agents.signals import Tokens, Used
+from hankwatch.agents.signals import ModelUse, Tokens, Used
 
 
 def test_a_message_on_three_lines_counts_once_and_the_last_wins() -> None:
@@ -61,3 +61,34 @@ def test_messages_without_an_id_all_count() -> None:
     account.add(Used(Tokens(1, 1)))
     account.add(Used(Tokens(1, 1)))
     assert account.tokens == Tokens(2, 2)
+
+
+def running(output: int, cost_usd: float, uuid: str) -> Used:
+    tokens = Tokens(10, output)
+    return Used(tokens, uuid, cost_usd=cost_usd, total=True, by_model={"m": ModelUse(tokens, cost_usd)}, session="s")
+
+
+def test_of_a_total_that_runs_over_the_session_only_the_growth_counts() -> None:
+    account = Account()
+    increments = [account.add(running(*each)) for each in ((5, 0.25, "a"), (5, 0.25, "a"), (9, 0.75, "b"))]
+    assert [used and (used.tokens, used.cost_usd) for used in increments] == [
+        (Tokens(10, 5), 0.25),
+        None,
+        (Tokens(0, 4), 0.5),
+    ]
+    assert account.by_model == {"m": ModelUse(Tokens(10, 9), 0.75)}
+
+
+def test_what_earlier_codons_of_the_session_used_is_not_counted_again() -> None:
+    account = Account()
+    account.carry("s", Tokens(10, 5), 0.25)
+    account.add(running(9, 0.75, "b"))
+    assert (account.tokens, account.cost_usd) == (Tokens(0, 4), 0.5)
+
+
+def test_the_parts_of_the_models_add_up_and_a_copy_adds_nothing() -> None:
+    account = Account()
+    part = {"m": ModelUse(Tokens(1, 2), 0.0), "n": ModelUse(Tokens(3, 4), 0.5)}
+    for uuid in ("a", "b", "b"):
+        account.add(Used(Tokens(4, 6), uuid, total=True, by_model=part))
+    assert account.by_model == {"m": ModelUse(Tokens(2, 4)), "n": ModelUse(Tokens(6, 8), 1.0)}

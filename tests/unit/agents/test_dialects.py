@@ -6,15 +6,21 @@ from typing import Any
 import pytest
 
 from hankwatch.agents.claude import ClaudeDialect
+from hankwatch.agents.cline import ClineDialect
 from hankwatch.agents.codex import CodexDialect
+from hankwatch.agents.copilot import CopilotDialect
 from hankwatch.agents.detect import DIALECTS, DetectingDialect, detect
 from hankwatch.agents.envelope import EnvelopeDialect
 from hankwatch.agents.gemini import GeminiDialect
 from hankwatch.agents.opencode import OpencodeDialect
+from hankwatch.agents.openhands import OpenhandsDialect
 from hankwatch.agents.pi import PiDialect
 from hankwatch.agents.program import Dialect
+from hankwatch.agents.qwen import QwenDialect
 from hankwatch.agents.signals import (
+    ContextExceeded,
     Junk,
+    ModelUse,
     Recorded,
     Result,
     Retried,
@@ -26,6 +32,8 @@ from hankwatch.agents.signals import (
     ToolUsed,
     Used,
 )
+from hankwatch.agents.translate import Translator
+from hankwatch.agents.vibe import VibeDialect
 
 
 def fed(dialect: Dialect, *records: dict[str, Any]) -> list[Signal]:
@@ -44,7 +52,7 @@ def test_a_line_that_is_none_of_the_program_is_junk(dialect: type[Dialect], line
 
 
 @pytest.mark.parametrize("dialect", DIALECTS.values())
-@pytest.mark.parametrize("line", [b"", b"  ", b"\r", b'{"type":"something_new","x":1}'])
+@pytest.mark.parametrize("line", [b"", b"  ", b"\r", b'{"type":"something_new","kind":"NewEvent","x":1}'])
 def test_blank_lines_and_new_types_mean_nothing(dialect: type[Dialect], line: bytes) -> None:
     assert not any(isinstance(signal, Junk) for signal in dialect().feed(line))
 
@@ -57,7 +65,9 @@ def test_separators_that_are_not_newlines_stay_inside_a_text() -> None:
 
 
 def test_a_bom_and_a_carriage_return_are_taken_off() -> None:
-    assert CodexDialect().feed(b'\xef\xbb\xbf{"type":"thread.started","thread_id":"t"}\r') == [Started("t")]
+    assert CodexDialect().feed(b'\xef\xbb\xbf{"type":"thread.started","thread_id":"t"}\r') == [
+        Started("t", numbers_anew=True)
+    ]
 
 
 def test_a_lone_surrogate_becomes_valid_text() -> None:
@@ -114,11 +124,21 @@ def model_usage(output: int) -> dict[str, Any]:
     return {"m": {"inputTokens": 10, "outputTokens": output, "cacheReadInputTokens": 0, "cacheCreationInputTokens": 0}}
 
 
-def test_an_older_claude_states_only_running_totals_and_their_growth_counts() -> None:
-    first = {"type": "result", "subtype": "success", "total_cost_usd": 0.25, "modelUsage": model_usage(5)}
-    second = {"type": "result", "subtype": "success", "total_cost_usd": 0.75, "modelUsage": model_usage(9)}
-    usages = [signal for signal in fed(ClaudeDialect(), first, second) if isinstance(signal, Used)]
-    assert [(used.tokens, used.cost_usd) for used in usages] == [(Tokens(10, 5), 0.25), (Tokens(0, 4), 0.5)]
+def test_an_older_claude_states_totals_that_run_over_the_session() -> None:
+    line = {"type": "result", "session_id": "s", "total_cost_usd": 0.25, "modelUsage": model_usage(5)}
+    used = fed(ClaudeDialect(), line)[0]
+    assert used == Used(Tokens(10, 5), "", "m", 0.25, total=True, by_model={"m": ModelUse(Tokens(10, 5))}, session="s")
+
+
+def test_claude_says_by_itself_that_the_context_was_full() -> None:
+    compacted = {"type": "system", "subtype": "compact_boundary", "compact_metadata": {"trigger": "auto"}}
+    asked_for = {"type": "system", "subtype": "compact_boundary", "compact_metadata": {"trigger": "manual"}}
+    content = [{"type": "text", "text": "API Error: terminated"}]
+    synthetic = {"type": "assistant", "message": {"id": "m", "model": "<synthetic>", "content": content}}
+    spoken = {"type": "assistant", "message": {"id": "m", "model": "claude", "content": content}}
+    full = [sum(isinstance(s, ContextExceeded) for s in fed(ClaudeDialect(), line)) for line in (compacted, synthetic)]
+    assert full == [1, 1]
+    assert not any(isinstance(s, ContextExceeded) for s in fed(ClaudeDialect(), asked_for, spoken))
 
 
 def test_a_look_alike_without_model_usage_states_plain_usage() -> None:
@@ -133,11 +153,21 @@ def codex_item(event: str, **item: Any) -> dict[str, Any]:
     return {"type": f"item.{event}", "item": {"id": "item_0", **item}}
 
 
-def test_codex_item_ids_begin_anew_in_each_process() -> None:
-    call = codex_item("started", type="command_execution", command="ls")
-    thread = {"type": "thread.started", "thread_id": "t"}
-    calls = [signal for signal in fed(CodexDialect(), thread, call, thread, call) if isinstance(signal, ToolUsed)]
-    assert [call.id for call in calls] == ["t:item_0", "t:2:item_0"]
+def test_codex_items_of_a_resumed_thread_are_told_apart_by_process() -> None:
+    lines = [
+        {"type": "thread.started", "thread_id": "t"},
+        codex_item("started", type="command_execution", command="ls"),
+        codex_item("completed", type="command_execution", aggregated_output="a", exit_code=0),
+        codex_item("completed", type="agent_message", text="Done."),
+        {"type": "turn.completed", "usage": {"input_tokens": 10, "output_tokens": 1}},
+    ]
+    translator = Translator("c")
+    first, second = (
+        [payload.dump() for signal in fed(CodexDialect(), *lines) for payload in translator.translate(signal, 0)]
+        for _ in range(2)
+    )
+    assert [event.get("toolUseId") for event in first] == ["t:item_0", "t:item_0", None, None]
+    assert [event.get("toolUseId") for event in second] == ["t:item_0#2", "t:item_0#2", None]
 
 
 @pytest.mark.parametrize(
@@ -174,7 +204,7 @@ def test_codex_usage_runs_over_the_thread_and_cached_input_is_no_fresh_input() -
     thread = {"type": "thread.started", "thread_id": "t"}
     turns = [{"type": "turn.completed", "usage": {"input_tokens": n, "cached_input_tokens": 4}} for n in (10, 30)]
     usages = [signal for signal in fed(CodexDialect(), thread, *turns) if isinstance(signal, Used)]
-    assert [(used.message_id, used.tokens) for used in usages] == [
+    assert [(used.session, used.tokens) for used in usages] == [
         ("t", Tokens(6, 0, 0, 4)),
         ("t", Tokens(26, 0, 0, 4)),
     ]
@@ -240,6 +270,207 @@ def test_the_last_stop_reason_decides_how_pi_ended() -> None:
     ended = {"type": "agent_end", "messages": []}
     first, last = (s for s in fed(PiDialect(), end("error"), ended, end("stop"), ended) if isinstance(s, Result))
     assert (first.success, last.success) == (False, True)
+
+
+def test_pi_compacts_when_the_context_is_full() -> None:
+    [signal] = fed(PiDialect(), {"type": "compaction_start", "reason": "overflow"})
+    assert isinstance(signal, ContextExceeded)
+    assert fed(PiDialect(), {"type": "compaction_start", "reason": "manual"}) == []
+
+
+# qwen
+
+
+def test_qwen_takes_what_the_cache_gave_out_of_the_input_and_adds_up_over_the_session() -> None:
+    usage = {"input_tokens": 10, "output_tokens": 3, "cache_read_input_tokens": 4}
+    line = {"type": "result", "subtype": "success", "session_id": "s", "uuid": "u", "usage": usage}
+    assert fed(QwenDialect(), line)[0] == Used(Tokens(6, 3, 0, 4), "u", total=True, session="s")
+
+
+def test_a_tool_that_qwen_was_stopped_in_is_cancelled() -> None:
+    [result] = results(fed(QwenDialect(), claude_result("t", "[Operation Cancelled] Reason: User cancelled.")))
+    assert result.outcome == "cancelled"
+
+
+# copilot
+
+
+def copilot(kind: str, **data: Any) -> dict[str, Any]:
+    return {"type": kind, "data": data, "id": "i", "parentId": "p", "timestamp": "2026-11-30T15:18:34Z"}
+
+
+@pytest.mark.parametrize(
+    ("data", "outcome"),
+    [
+        ({"success": True, "result": {"content": "x"}}, "ok"),
+        ({"success": True, "result": {"content": "x"}, "shellExecution": {"exitCode": 2}}, "error"),
+        ({"success": False, "error": {"message": "no", "code": "failure"}}, "error"),
+        ({"success": False, "error": {"message": "no", "code": "denied"}}, "denied"),
+    ],
+)
+def test_copilot_outcome_comes_from_flag_error_and_exit_code(data: dict[str, Any], outcome: str) -> None:
+    [result] = results(fed(CopilotDialect(), copilot("tool.execution_complete", toolCallId="t", **data)))
+    assert (result.outcome, result.is_error) == (outcome, outcome != "ok")
+
+
+def test_equal_answers_of_copilots_shells_are_equal() -> None:
+    lines = [
+        copilot(
+            "tool.execution_complete",
+            toolCallId="t",
+            success=True,
+            result={"content": f"same\n<shellId: {number} completed with exit code 0>"},
+        )
+        for number in range(2)
+    ]
+    assert {result.text for result in results(fed(CopilotDialect(), *lines))} == {"same"}
+
+
+def test_copilot_names_its_session_at_the_end() -> None:
+    ended = {"type": "result", "sessionId": "s", "exitCode": 0, "usage": {}}
+    signals = fed(CopilotDialect(), copilot("session.info"), ended)
+    assert [signal.session_id for signal in signals if isinstance(signal, Started)] == ["", "s"]
+
+
+# vibe
+
+
+@pytest.mark.parametrize(
+    ("state", "outcome"),
+    [
+        ({"status": "completed", "display": {"success": True}}, "ok"),
+        ({"status": "completed", "display": {"success": False}}, "error"),
+        ({"status": "failed", "display": {"success": False}}, "error"),
+        ({"status": "cancelled", "display": {"success": False}}, "cancelled"),
+        ({"status": "skipped", "display": {"success": False}}, "denied"),
+    ],
+)
+def test_vibe_outcome_comes_from_state_and_display(state: dict[str, Any], outcome: str) -> None:
+    line = {"type": "effect", "id": "e", "detail": {"toolName": "bash", "kind": "shell"}, "state": state}
+    [result] = results(fed(VibeDialect(), line))
+    assert (result.outcome, result.is_error) == (outcome, outcome != "ok")
+
+
+# openhands
+
+
+def openhands(kind: str, **fields: Any) -> dict[str, Any]:
+    return {"id": "i", "timestamp": "2026-11-30T15:18:34.5", "source": "agent", "kind": kind, **fields}
+
+
+AGENT_SAYS = openhands("MessageEvent", llm_message={"role": "assistant", "content": [{"type": "text", "text": "Hi."}]})
+OBSERVED = openhands("ObservationEvent", tool_name="terminal", tool_call_id="t", observation={"content": []})
+
+
+@pytest.mark.parametrize(
+    ("last", "terminal_reason"),
+    [
+        (AGENT_SAYS, "completed"),
+        (openhands("ActionEvent", tool_name="finish", tool_call_id="t", action={"message": "Hi."}), "completed"),
+        (OBSERVED, "no answer"),
+        (openhands("ConversationErrorEvent", code="LLMAuthenticationError", detail="bad key"), "no answer"),
+    ],
+)
+def test_openhands_finishes_well_when_the_agent_had_the_last_word(last: dict[str, Any], terminal_reason: str) -> None:
+    dialect = OpenhandsDialect()
+    fed(dialect, AGENT_SAYS, last)
+    [result] = dialect.feed(b"Agent finished")
+    assert isinstance(result, Result)
+    assert (result.success, result.terminal_reason) == (True, terminal_reason)
+
+
+def test_openhands_prints_its_session_as_text() -> None:
+    assert OpenhandsDialect().feed(b"Conversation ID: " + b"0a" * 16) == [Started("0a" * 16)]
+
+
+@pytest.mark.parametrize(
+    ("observation", "outcome"),
+    [
+        ({"content": [], "is_error": False, "exit_code": 0}, "ok"),
+        ({"content": [], "is_error": False, "exit_code": -1}, "ok"),
+        ({"content": [], "is_error": False, "exit_code": 2}, "error"),
+        ({"content": [], "is_error": True}, "error"),
+    ],
+)
+def test_openhands_outcome_comes_from_flag_and_exit_code(observation: dict[str, Any], outcome: str) -> None:
+    [result] = results(fed(OpenhandsDialect(), {**OBSERVED, "observation": observation}))
+    assert result.outcome == outcome
+
+
+def test_an_action_that_openhands_was_not_allowed_is_denied() -> None:
+    line = openhands("UserRejectObservation", tool_call_id="t", tool_name="terminal", rejection_reason="No.")
+    [result] = results(fed(OpenhandsDialect(), line))
+    assert (result.outcome, result.text) == ("denied", "No.")
+
+
+def test_openhands_inputs_are_what_the_model_wrote_without_what_the_program_asked_for() -> None:
+    action = {"command": "ls", "timeout": None, "kind": "TerminalAction"}
+    written = json.dumps({"security_risk": "LOW", "summary": "next", "command": "ls"})
+    call = openhands("ActionEvent", tool_name="terminal", tool_call_id="t", action=action)
+    for line in (call, {**call, "tool_call": {"arguments": written}}):
+        [used] = [signal for signal in fed(OpenhandsDialect(), line) if isinstance(signal, ToolUsed)]
+        assert used.input == {"command": "ls"}
+
+
+# cline
+
+
+def cline(kind: str, **event: Any) -> dict[str, Any]:
+    return {"ts": "2026-11-30T15:18:34Z", "type": "agent_event", "event": {"type": kind, **event}}
+
+
+def cline_tool(kind: str, call: str, name: str, **event: Any) -> dict[str, Any]:
+    return cline(kind, contentType="tool", toolCallId=call, toolName=name, **event)
+
+
+def cline_agent(kind: str, agent: str, parent: str | None) -> dict[str, Any]:
+    return {"ts": "", "type": "hook_event", "hookEventName": kind, "agentId": agent, "parentAgentId": parent}
+
+
+@pytest.mark.parametrize(
+    ("event", "outcome"),
+    [
+        ({"output": {"result": "x", "success": True}}, "ok"),
+        ({"output": [{"result": "x", "success": True}, {"result": "y", "success": False}]}, "error"),
+        ({"output": {"error": "no such tool"}, "error": "no such tool"}, "error"),
+        ({"output": [{"result": "", "error": "Command failed: Command was aborted", "success": False}]}, "cancelled"),
+        ({"output": "plain"}, "ok"),
+    ],
+)
+def test_cline_outcome_comes_from_every_part(event: dict[str, Any], outcome: str) -> None:
+    [result] = results(fed(ClineDialect(), cline_tool("content_end", "t", "run_commands", **event)))
+    assert (result.outcome, result.is_error) == (outcome, outcome != "ok")
+
+
+def test_what_clines_sub_agents_do_belongs_to_the_calls_that_spawned_them() -> None:
+    lines = [
+        cline_agent("agent_start", "main", None),
+        cline_tool("content_start", "A", "spawn_agent", input={}),
+        cline_tool("content_start", "B", "spawn_agent", input={}),
+        cline_agent("agent_start", "a", "main"),
+        cline_tool("content_start", "a1", "run_commands", input={}),
+        cline_agent("agent_start", "b", "main"),
+        cline("content_end", contentType="text", text="of b"),
+        cline_tool("content_end", "a1", "run_commands", output=[]),
+        cline_agent("agent_end", "b", "main"),
+        cline_agent("agent_end", "a", "main"),
+        cline("content_end", contentType="text", text="of main"),
+    ]
+    signals = [s for s in fed(ClineDialect(), *lines) if isinstance(s, Spoke | ToolUsed | ToolFinished)]
+    assert [signal.parent for signal in signals] == [None, None, "A", "B", "A", None]
+
+
+def test_cline_states_the_cost_of_each_message() -> None:
+    usage = {"inputTokens": 10, "outputTokens": 2, "cacheReadTokens": 3, "cacheWriteTokens": 1, "cost": 0.5}
+    assert fed(ClineDialect(), cline("usage", **usage)) == [Used(Tokens(6, 2, 1, 3), cost_usd=0.5)]
+
+
+def test_an_aborted_run_of_cline_says_why() -> None:
+    problem = cline("error", error={"message": "5 identical calls"}, recoverable=True)
+    ended = {"ts": "", "type": "run_result", "finishReason": "aborted", "text": "Once more."}
+    *_, result = fed(ClineDialect(), problem, ended)
+    assert isinstance(result, Result)
+    assert (result.success, result.text) == (False, "5 identical calls")
 
 
 # our envelope

@@ -9,6 +9,7 @@ from hankwatch.config.source import Document
 from hankwatch.events.envelope import format_stamp
 from hankwatch.matching.conditions import Condition, compile_conditions
 from hankwatch.matching.triggers import EventTrigger, SequenceTrigger, Trigger, TriggerIndex
+from hankwatch.sandbox import eta
 from hankwatch.sentinels.config import parse_sentinel
 from hankwatch.sentinels.strategies import Batch, make_strategy
 
@@ -68,7 +69,8 @@ def test_configs_are_accepted_or_faulted_where_expected(case: Case) -> None:
 
 @pytest.mark.parametrize("case", cases_of("templates"))
 def test_templates_render_as_expected(case: Case) -> None:
-    pytest.skip("Eta templates belong to a later version")
+    assert case["ok"]
+    assert eta.render(case["template"], case["context"]) == case["expect"]
 
 
 @pytest.mark.parametrize("case", cases_of("watchdog"))

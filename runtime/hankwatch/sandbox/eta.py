@@ -109,7 +109,7 @@ class _Program:
             self.add(f"__eta.res+={dumps(text)};", line)
 
     def body(self) -> str:
-        return authored("\n".join([*self.code, "return __eta.res;"]))
+        return authored("\n".join(self.code))
 
     def template_line(self, fault: ScriptFault) -> int | None:
         """The end of the code, where a missing bracket is noticed, is the end of the template."""
@@ -127,11 +127,13 @@ def _compile(source: str) -> _Program:
         line += source.count("\n", at, opening.end())
         closing = _closing(source, opening)
         code = source[opening.end() : closing.start()].rstrip(_SPACE)
-        # The newline keeps a line comment from eating what follows, the semicolon ends the statement.
-        program.add(f"__eta.res+={code}\n;" if kind else code, line)
+        program.add(f"__eta.res+={code}" if kind else code, line)
         line += source.count("\n", opening.end(), closing.end())
+        if kind:
+            program.add(";", line)  # on a line of its own: a line comment would eat it
         at, trim_left = closing.end(), closing[1] or "nl"
     program.add_text(_trimmed(source[at:], trim_left, ""), line)
+    program.add("return __eta.res;", line + source.count("\n", at))
     return program
 
 

@@ -63,6 +63,8 @@ def explain(error: Exception) -> tuple[str, int | None]:
 
 
 def _fault(told: str) -> ScriptFault:
+    if told.startswith("(Failed obtaining"):  # its own conversion to text threw
+        told = "JavaScript threw something without a text"
     message, _, frames = told.partition("\n    at ")
     lines = [int(number) - _LINES_BEFORE for number in _FRAME_LINE.findall(frames)]
     return ScriptFault(message.strip(), next((line for line in lines if line > 0), None))

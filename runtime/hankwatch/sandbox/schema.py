@@ -27,6 +27,7 @@ MAX_ERRORS = 20
 
 _MESSAGE_CHARS = 300
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_UNICODE_ONLY = re.compile(r"(?<!\\)(?:\\\\)*\\[pPu]\{")  # without the flag, JavaScript reads them as letters
 _SPELLED = {"$ref": str, "$dynamicRef": str, "pattern": str, "patternProperties": dict}
 _PLAIN_VALUES = ("const", "enum", "default", "examples")  # what looks like a schema in there is none
 
@@ -49,6 +50,8 @@ def check(schema: dict[str, Any]) -> None:
     for pointer, word, value in _keywords(schema, ""):
         try:
             if word == "pattern":
+                if _UNICODE_ONLY.search(value):
+                    raise SchemaFault(f"{pointer}: \\p{{…}} and \\u{{…}} are not supported")
                 compile_js(value)
             elif word == "patternProperties":
                 for pattern in value:

@@ -84,6 +84,7 @@
   const patternOf = (regex, where) => {
     if (!(regex instanceof RegExp)) refuse(`${where} needs a regular expression`);
     if (/[^dgu]/.test(regex.flags)) unsupported(`${where} with a flag`, `: a JSON Schema pattern cannot have one, as ${regex} has`);
+    if (/\\[pPu]\{/.test(regex.source)) unsupported(`${where} with \\p{…} or \\u{…}`);
     return regex.source;
   };
 
@@ -187,7 +188,10 @@
       extend: extended,
       keyof: (self) => () => z.enum(keys(self.shape)),
       loose: shut({}),
-      merge: extended,
+      merge: (self, where) => (other) => {
+        const { shape, unknown } = facts.get(node(other, where));
+        return object({ ...self.shape, ...shape }, descriptionOf(self), unknown);
+      },
       omit: filtered(false),
       partial: mapped((field) => field.optional()),
       passthrough: shut({}),

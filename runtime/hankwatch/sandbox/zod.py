@@ -3,7 +3,8 @@
 A text is one expression, or a module: lines that import Zod, single-line types, ``as const`` and annotations of
 exported constants go, ``export default`` (or the one exported schema, or the one named ``schema``) is what it
 means. As in Zod, objects let unknown keys pass unless they are strict, and ``default`` makes a field optional.
-Lengths of strings are counted in characters, where Zod counts UTF-16 units. What has no counterpart in a JSON
+A field of ``any`` or ``unknown`` is required, as in Zod 4. Lengths of strings are counted in characters, where
+Zod counts UTF-16 units; record keys of an enum may be absent. What has no counterpart in a JSON
 Schema (code such as ``refine`` and ``transform``, ``lazy``, ``date``, flags of a regex) is a fault that names it.
 """
 
@@ -42,7 +43,9 @@ def json_schema(text: str) -> dict[str, Any]:
     try:
         schema: dict[str, Any] = call(_RECORDER.read_text(encoding="utf-8"), authored(_as_script(text)))
     except ScriptFault as fault:
-        raise SchemaFault(fault.reason.removeprefix("TypeError: "), fault.line) from None
+        # What is missing at the end is noticed after it.
+        line = None if fault.line is None else min(fault.line, text.count("\n") + 1)
+        raise SchemaFault(fault.reason.removeprefix("TypeError: "), line) from None
     if not isinstance(schema, dict):  # a text that tampers with the engine may give anything
         raise SchemaFault("gives no Zod schema")
     return schema

@@ -225,7 +225,7 @@ def _verbosity(context: typer.Context) -> int:
 def main() -> NoReturn:
     """Entry point: runs a command and turns what went wrong into the documented form and exit code."""
     # What imports make stays: looking for garbage in it, now or at the end, is a quarter of a short command.
-    gc.set_threshold(50_000)
+    gc.set_threshold(200_000)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # file names can hold any byte, terminals not any letter

@@ -1,0 +1,46 @@
+"""Short commands stay light (design rule 10)."""
+
+from pathlib import Path
+
+import pytest
+from tests.support.cli import Cli
+
+HEAVY = {"litellm", "openai", "aiohttp", "httpx", "starlette", "fastapi", "tiktoken", "jsonschema"}
+
+
+def imported(cli: Cli, *arguments: object) -> set[str]:
+    """Top-level packages that a command's process imports."""
+    done = cli(*arguments, env={"PYTHONPROFILEIMPORTTIME": "1"})
+    assert done.code == 0, done.err
+    names = [line.rpartition("|")[2].strip() for line in done.err.splitlines() if line.startswith("import time:")]
+    assert "hankwatch.cli.main" in names
+    return {name.partition(".")[0] for name in names}
+
+
+NARRATOR = "demo/sentinels/narrator.json"
+STREAM = "agent-streams/claude-success.jsonl"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("validate", "demo"),
+        ("validate", NARRATOR),
+        ("try", NARRATOR, STREAM),
+        ("try", NARRATOR, STREAM, "--render"),
+        ("tail", "journals/recorded-0.10.events.jsonl"),
+        ("journal", "stats", "journals/recorded-0.10.events.jsonl"),
+        ("runs",),
+    ],
+    ids=" ".join,
+)
+def test_neither_a_model_package_nor_a_web_framework_is_imported(
+    cli: Cli, fixtures: Path, arguments: tuple[str, ...]
+) -> None:
+    packages = imported(Cli(cli.home, fixtures), *arguments)
+    assert sorted(packages & HEAVY) == []
+
+
+def test_help_imports_next_to_nothing(cli: Cli) -> None:
+    packages = imported(cli, "--help")
+    assert sorted(packages & (HEAVY | {"rich", "pydantic", "anyio", "orjson"})) == []

@@ -9,8 +9,10 @@ from typing import Any
 from pydantic import BaseModel
 
 from hankwatch.config.legacy import LegacySettings
-from hankwatch.config.resources import PACKAGE
+from hankwatch.config.resources import PACKAGE, resource
+from hankwatch.events.catalogue import CONNECTION_TYPES, KNOWN_TYPES
 from hankwatch.hank.model import Hank
+from hankwatch.matching.triggers import ANY
 from hankwatch.sentinels.config import SentinelConfig
 from hankwatch.settings import Settings
 
@@ -29,6 +31,10 @@ def schema(name: str) -> dict[str, Any]:
     made = MODELS[name].model_json_schema(mode="validation", by_alias=True)
     if name == "hank":
         _describe_inline_sentinels(made)
+    for shape in (made, *made["$defs"].values()):
+        _add_rules(shape)
+    if "EventTrigger" in made["$defs"]:
+        made["$defs"]["EventType"] = _EVENT_TYPE
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
 
 
@@ -59,8 +65,93 @@ def _describe_inline_sentinels(hank: dict[str, Any]) -> None:
     definitions = hank["$defs"]
     definitions.update(sentinel.pop("$defs"))
     definitions["SentinelConfig"] = sentinel
-    branches = definitions["SentinelEntry"]["properties"]["sentinelConfig"]["anyOf"]
-    branches[:] = [b if b["type"] == "string" else {"$ref": "#/$defs/SentinelConfig"} for b in branches]
+    entry = definitions["SentinelEntry"]["properties"]["sentinelConfig"]
+    entry["anyOf"] = [b if b["type"] == "string" else {"$ref": "#/$defs/SentinelConfig"} for b in entry["anyOf"]]
+    stock = sorted(path.parent.name for path in resource("sentinels").glob("*/sentinel.json"))
+    entry["examples"] = [f"stock:{stock_id}" for stock_id in stock]
+
+
+def _add_rules(shape: dict[str, Any]) -> None:
+    """What editors can know of the rules that models leave to code: paths, event types, keys that need each other."""
+    title, fields = shape.get("title", ""), shape.get("properties", {})
+    if title in _RULES:
+        shape["allOf"] = _RULES[title]
+    for key in _PATHS.get(title, ()):
+        _set_pattern(fields[key])
+    if title in {"EventTrigger", "InterestFilter"}:
+        fields["on"]["items"] = {"$ref": "#/$defs/EventType"}
+    elif title == "SequenceStep":
+        fields["type"] = {"$ref": "#/$defs/EventType", "description": fields["type"]["description"]}
+
+
+def _set_pattern(shape: dict[str, Any]) -> None:
+    if shape.get("type") == "string":
+        shape["pattern"] = _PATH
+    for inner in (*shape.get("anyOf", ()), *([shape["items"]] if "items" in shape else ())):
+        _set_pattern(inner)
+
+
+def _either(*keys: str) -> dict[str, Any]:
+    return {"anyOf": [{"required": [key]} for key in keys]}
+
+
+def _not_both(*keys: str) -> dict[str, Any]:
+    return {"not": {"required": list(keys)}}
+
+
+_EVENT_TYPE: dict[str, Any] = {
+    "title": "EventType",
+    "description": "The type of an event, or `*` for every type that reaches sentinels by default.",
+    "enum": [ANY, *sorted(KNOWN_TYPES | CONNECTION_TYPES)],
+}
+_PATH = r"^(?!\s*$)(?![/~])(?![A-Za-z]:)[^\\\u0000-\u001f\u007f]+$"
+_PATHS: Mapping[str, tuple[str, ...]] = {
+    "SentinelConfig": ("systemPromptFile", "userPromptFile"),
+    "StructuredOutput": ("schemaFile",),
+    "Codon": ("promptFile", "appendSystemPromptFile"),
+    "Copy": ("from",),
+    "Hank": ("globalSystemPromptFile",),
+}
+"""Definition -> its fields that hold paths (``config.refs.check_ref``)."""
+_REPORT_OF_VALUES = {
+    "properties": {
+        "joinString": False,
+        "output": {
+            "properties": {
+                "format": False,
+                "file": {"pattern": r"\.(?:jsonl|ndjson)$"},
+                "lastValueFile": {"pattern": r"\.json$"},
+            }
+        },
+    }
+}
+_RULES: Mapping[str, list[dict[str, Any]]] = {
+    "SentinelConfig": [
+        _either("userPromptText", "userPromptFile"),
+        {"if": {"required": ["conversational"]}, "then": _either("systemPromptText", "systemPromptFile")},
+        {"if": {"required": ["structuredOutput"]}, "then": _REPORT_OF_VALUES},
+    ],
+    "StructuredOutput": [
+        {
+            "if": {"properties": {"output": {"const": "enum"}}},
+            "then": {"required": ["enumValues"], "properties": {"schemaStr": False, "schemaFile": False}},
+            "else": {
+                "properties": {"enumValues": False},
+                "oneOf": [{"required": ["schemaStr"]}, {"required": ["schemaFile"]}],
+            },
+        }
+    ],
+    "Codon": [
+        _either("promptFile", "promptText"),
+        _not_both("appendSystemPromptFile", "appendSystemPromptText"),
+        {
+            "if": {"required": ["retryConfig"]},
+            "then": {"required": ["onFailure"], "properties": {"onFailure": {"const": "retry"}}},
+        },
+    ],
+    "Hank": [_not_both("globalSystemPromptFile", "globalSystemPromptText")],
+}
+"""Definition -> the rules between its fields that JSON Schema can say (``sentinels.rules``, ``hank.rules``)."""
 
 
 def _text(name: str) -> str:

@@ -47,6 +47,7 @@ def load(
     env: Mapping[str, str] | None = None,
 ) -> LoadedHank:
     """The hank written to ``folder`` with these files beside it, loaded."""
+    folder.mkdir(exist_ok=True)
     for name, text in (files or {}).items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(text.encode() if isinstance(text, str) else text)

@@ -55,8 +55,10 @@ class ConfigModel(BaseModel):
                 continue
             if name not in cls.NULLABLE:
                 _without_null(inner)
+            inner.pop("title", None)  # the key again, in worse spelling
             if name in said:
-                inner["description"] = said[name]
+                # What follows an empty line is for readers of the code.
+                inner["description"] = said[name].partition("\n\n")[0]
         return shown
 
 

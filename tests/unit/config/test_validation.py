@@ -162,11 +162,14 @@ class Inheriting(Base):
     """Adds one."""
 
     own: int | None = None
-    """Its own."""
+    """Its own.
+
+    Not for those who write files.
+    """
 
 
 def test_the_string_under_a_field_describes_it_wherever_it_is_declared() -> None:
     properties = Inheriting.model_json_schema()["properties"]
     assert properties["path"]["description"] == "Said once,\nover two lines."
     assert "description" not in properties["plain"]
-    assert properties["own"] == {"description": "Its own.", "title": "Own", "type": "integer"}
+    assert properties["own"] == {"description": "Its own.", "type": "integer"}

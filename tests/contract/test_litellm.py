@@ -211,6 +211,63 @@ async def test_a_provider_that_is_not_there_is_unreachable() -> None:
     assert (failed.reason, failed.retriable) == ("the provider cannot be reached", True)
 
 
+@pytest.mark.parametrize("model", ["openai/gpt-5-mini", "anthropic/claude-haiku-4-5", "google/gemini-2.5-flash"])
+async def test_a_provider_that_hangs_up_is_asked_once_and_may_have_charged(
+    model: str, client: LitellmClient, server: ModelServer
+) -> None:
+    server.default = Answer(drop=True)
+    failed = await _failure(client, ModelRequest(model, REQUEST.messages))
+    assert failed.reason == "the provider closed the connection without an answer"
+    assert (server.request_count, failed.retriable, failed.cost_usd) == (1, True, None)
+
+
+@pytest.mark.parametrize("model", ["openai/gpt-5-mini", "anthropic/claude-haiku-4-5", "google/gemini-2.5-flash"])
+async def test_an_error_is_told_in_the_providers_words(model: str, client: LitellmClient, server: ModelServer) -> None:
+    server.default = Answer("we are closed", status=500)
+    assert (await _failure(client, ModelRequest(model, REQUEST.messages))).reason == "status 500: we are closed"
+
+
+async def test_a_refusal_is_quoted(client: LitellmClient, server: ModelServer) -> None:
+    message = {"role": "assistant", "content": None, "refusal": "I will not"}
+    choices = [{"index": 0, "message": message, "finish_reason": "stop"}]
+    usage = {"prompt_tokens": 10, "completion_tokens": 1, "total_tokens": 11}
+    reply = {"id": "1", "object": "chat.completion", "created": 1, "model": "m", "choices": choices, "usage": usage}
+    server.script.append(Answer(body=json.dumps(reply).encode()))
+    failed = await _failure(client)
+    assert (failed.reason, failed.retriable) == ("refused reply (I will not)", False)
+
+
+async def test_a_refusal_of_anthropic_is_filtered(client: LitellmClient, server: ModelServer) -> None:
+    reply = {"id": "m", "type": "message", "role": "assistant", "model": "m", "stop_reason": "refusal"}
+    usage = {"input_tokens": 10, "output_tokens": 1}
+    content = [{"type": "text", "text": "I can"}]
+    server.script.append(Answer(body=json.dumps({**reply, "content": content, "usage": usage}).encode()))
+    failed = await _failure(client, ModelRequest("anthropic/claude-haiku-4-5", REQUEST.messages))
+    assert failed.reason == "filtered reply (finish reason: content_filter)"
+
+
+@pytest.mark.filterwarnings("ignore:Items? .* on TypedDict class")  # at litellm's first call of Gemini
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ({"candidates": [{"finishReason": "SAFETY", "index": 0}]}, "filtered reply (finish reason: content_filter)"),
+        ({"promptFeedback": {"blockReason": "SAFETY"}}, "filtered reply (finish reason: content_filter)"),
+        (
+            {"candidates": [{"content": {"role": "model"}, "finishReason": "MAX_TOKENS", "index": 0}]},
+            "empty reply (finish reason: length)",
+        ),
+    ],
+)
+async def test_what_gemini_keeps_back_is_a_failure_with_its_reason(
+    body: dict[str, object], reason: str, client: LitellmClient, server: ModelServer
+) -> None:
+    usage = {"promptTokenCount": 10, "candidatesTokenCount": 1, "totalTokenCount": 11}
+    server.script.append(Answer(body=json.dumps({**body, "usageMetadata": usage}).encode()))
+    failed = await _failure(client, ModelRequest("google/gemini-2.5-flash", REQUEST.messages))
+    assert (failed.reason, failed.retriable) == (reason, False)
+    assert failed.cost_usd
+
+
 async def test_cancellation_ends_a_hung_request(client: LitellmClient, server: ModelServer) -> None:
     server.default = Answer(hang=True)
     async with anyio.create_task_group() as tasks:

@@ -27,6 +27,8 @@ class Answer:
     """Sent as it is in place of all of the above."""
     hang: bool = False
     """Never answers; the connection stays open until the server is closed."""
+    drop: bool = False
+    """Closes the connection without an answer."""
 
 
 @dataclass(slots=True)
@@ -105,8 +107,9 @@ class _Handler(BaseHTTPRequestHandler):
         state.headers.append(dict(self.headers.items()))
         state.bodies.append(request)
         state.arrived.set()
-        if answer.hang:
-            state.closing.wait()
+        if answer.hang or answer.drop:
+            if answer.hang:
+                state.closing.wait()
             self.close_connection = True
             return
         body = answer.body if answer.body is not None else json.dumps(_payload(request, answer)).encode()

@@ -51,7 +51,7 @@ class Endpoint:
     api_base: str | None = None
     """None for the provider's own address."""
     priced: bool = True
-    """False when the registry's price, if it has one, is not this model's."""
+    """False when the registry has no price of this model, whatever the library makes of its name."""
 
 
 class ModelCatalog:
@@ -145,7 +145,7 @@ class ModelCatalog:
             f"{info.provider}/{name}" if own_dialect else f"openai/{name}",
             api_key=key if own_dialect else key or "none",
             api_base=self.base_url(model),
-            priced=own_dialect,
+            priced=info.priced,
         )
 
     def _set(self, names: Iterable[str]) -> Iterator[str]:

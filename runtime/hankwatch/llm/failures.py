@@ -1,13 +1,12 @@
 """A provider library's exception in our terms: what happened, and may it be tried again (spec sentinels 7).
 
-By the HTTP response at the end of the exception's chain, because the library's own classes and statuses say
-little: litellm reports any error that mentions a rate limit as 429, a refused connection as 500 and an
-overloaded provider (529) as 500.
+By what the HTTP client met at the end of the exception's chain, because the library's own classes and
+statuses say little: litellm reports any error that mentions a rate limit as 429, a refused connection as 500
+and an overloaded provider (529) as 500.
 """
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, Final
 
@@ -19,16 +18,12 @@ from hankwatch.llm.retry_after import retry_after_s
 
 _RETRIABLE_BELOW_500: Final = frozenset({408, 409, 425, 429})
 _OUT_OF_MONEY: Final = ("insufficient_quota", "exceeded your current quota", "billing")
-_UNREACHABLE: Final = ("Connection error.", "All connection attempts failed", "Server disconnected")
-_NOISE: Final = re.compile(r"^(?:litellm\.\w+: |\w+Error: |\w+Exception - )+|\s*Handle with `litellm\.\w+`\.?$")
-
-
-@dataclass(frozen=True, slots=True)
-class _Response:
-    """What came over the wire, if anything did."""
-
-    status: int | None = None
-    headers: Mapping[str, str] = field(default_factory=dict)
+_UNREACHABLE: Final = frozenset({"ConnectError", "ConnectTimeout"})
+_HUNG_UP: Final = frozenset({"ReadError", "RemoteProtocolError", "WriteError"})
+"""Names of httpx's exceptions."""
+_NOISE: Final = re.compile(
+    r"^(?:litellm\.\w+: |\w+Error: |\w+Exception(?: \w+)? - )+|\s*Handle with `litellm\.\w+`\.?$"
+)
 
 
 def classify(model: str, error: Exception, *, timeout_s: float, now: datetime) -> ModelCallFailed:
@@ -42,36 +37,41 @@ def classify(model: str, error: Exception, *, timeout_s: float, now: datetime) -
     """
     if isinstance(error, ModelCallFailed):
         return error
-    response = _response(error)
-    status = response.status or getattr(error, "status_code", None)
+    causes = {type(cause).__name__: cause for cause in _chain(error)}
     text = str(error).strip()
-    if response.status is None and status == 408:
-        # The provider may have answered, and charged, after we hung up.
-        return ModelCallFailed(model, f"no reply within {timeout_s:g} s", retriable=True, cost_usd=None)
-    if any(phrase in text for phrase in _UNREACHABLE):
-        return ModelCallFailed(model, "the provider cannot be reached", retriable=True)
     message = shorten(_message(text) or type(error).__name__, 500)
-    if status is None:
-        reason = f"unusable reply: {type(error).__name__}: {message}"
-        return ModelCallFailed(model, reason, retriable=False, cost_usd=None)
+    if (answered := causes.get("HTTPStatusError")) is not None:
+        return _refused(model, getattr(answered, "response", None), text, message, now)
+    if causes.keys() & _UNREACHABLE:
+        return ModelCallFailed(model, "the provider cannot be reached", retriable=True)
+    # From here on the provider may have done its work, and charge for it.
+    if causes.keys() & _HUNG_UP:
+        reason = "the provider closed the connection without an answer"
+        return ModelCallFailed(model, reason, retriable=True, cost_usd=None)
+    status = getattr(error, "status_code", None)
+    if status == 408:
+        return ModelCallFailed(model, f"no reply within {timeout_s:g} s", retriable=True, cost_usd=None)
+    reason = f"no usable reply: {type(error).__name__}: {message}"
+    return ModelCallFailed(model, reason, retriable=status is not None and status >= 500, cost_usd=None)
+
+
+def _refused(model: str, response: Any, text: str, message: str, now: datetime) -> ModelCallFailed:
+    status: int = response.status_code
     out_of_money = status == 429 and any(phrase in text.lower() for phrase in _OUT_OF_MONEY)
     return ModelCallFailed(
         model,
         f"status {status}: {message}",
         retriable=(status in _RETRIABLE_BELOW_500 or status >= 500) and not out_of_money,
         status=status,
-        retry_after_s=retry_after_s(response.headers, text, now=now),
+        retry_after_s=retry_after_s(dict(response.headers), text, now=now),
     )
 
 
-def _response(error: BaseException) -> _Response:
-    seen: BaseException | None = error
-    while seen is not None:
-        if type(seen).__name__ == "HTTPStatusError":
-            answer: Any = getattr(seen, "response", None)
-            return _Response(answer.status_code, dict(answer.headers))
-        seen = seen.__context__
-    return _Response()
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        cause = cause.__context__
 
 
 def _message(text: str) -> str:

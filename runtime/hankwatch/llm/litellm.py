@@ -18,6 +18,7 @@ import anyio.to_thread
 from hankwatch.core.clock import Clock, SystemClock
 from hankwatch.core.contain import contain
 from hankwatch.core.errors import ModelCallFailed
+from hankwatch.core.text import shorten
 from hankwatch.llm.catalog import Endpoint, ModelCatalog
 from hankwatch.llm.client import ModelInfo, ModelReply, ModelRequest, Unavailable
 from hankwatch.llm.failures import classify
@@ -138,10 +139,11 @@ def _reply(model: str, endpoint: Endpoint, response: Any) -> ModelReply:
     choice = response.choices[0] if response.choices else None
     text = choice.message.content if choice else None
     finish_reason = choice.finish_reason if choice else "no choices"
-    if finish_reason == "content_filter" or not (text and text.strip()):
-        what = "filtered" if finish_reason == "content_filter" else "empty"
-        reason = f"{what} reply (finish reason: {finish_reason})"
-        raise ModelCallFailed(model, reason, retriable=False, cost_usd=cost_usd)
+    refusal = getattr(choice.message, "refusal", None) if choice else None
+    if finish_reason == "content_filter" or refusal or not (text and text.strip()):
+        what = "refused" if refusal else "filtered" if finish_reason == "content_filter" else "empty"
+        detail = shorten(refusal, 200) if refusal else f"finish reason: {finish_reason}"
+        raise ModelCallFailed(model, f"{what} reply ({detail})", retriable=False, cost_usd=cost_usd)
     return ModelReply(
         text,
         input_tokens=response.usage.prompt_tokens,

@@ -28,56 +28,66 @@ def _answered(status: int, message: str, *, called: int = 429, **headers: str) -
     return classify("acme/one", error, timeout_s=60, now=NOW)
 
 
-def _classified(status: int | None, message: str) -> ModelCallFailed:
-    return classify("acme/one", ProviderError(status, message), timeout_s=60, now=NOW)
+def _raised(status: int | None, message: str, cause: Exception | None = None) -> ModelCallFailed:
+    """As the library raises it when no response came, or none that it could read."""
+    error = ProviderError(status, message)
+    error.__context__ = cause
+    return classify("acme/one", error, timeout_s=60, now=NOW)
 
 
 @pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 504, 529])
 def test_what_may_pass_can_be_tried_again(status: int) -> None:
-    assert _classified(status, "try later").retriable
+    assert _answered(status, "try later").retriable
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 422])
 def test_what_stays_wrong_is_not_tried_again(status: int) -> None:
-    failed = _classified(status, "litellm.APIError: APIError: OpenAIException - no")
+    failed = _answered(status, "litellm.APIError: APIError: OpenAIException - no")
     assert not failed.retriable
     assert (failed.status, failed.reason) == (status, f"status {status}: no")
 
 
 @pytest.mark.parametrize("message", ["You exceeded your current quota", "code: insufficient_quota", "Billing is off"])
 def test_an_empty_account_is_not_a_busy_provider(message: str) -> None:
-    assert not _classified(429, message).retriable
+    assert not _answered(429, message).retriable
 
 
-@pytest.mark.parametrize(
-    "message",
-    [
-        "litellm.InternalServerError: InternalServerError: OpenAIException - Connection error.",
-        "litellm.InternalServerError: GeminiException - All connection attempts failed",
-    ],
-)
-def test_a_connection_that_failed_has_no_status(message: str) -> None:
-    failed = _classified(500, message)
+@pytest.mark.parametrize("cause", [httpx.ConnectError("refused"), httpx.ConnectTimeout("too slow")])
+def test_a_connection_that_failed_has_no_status_and_cost_nothing(cause: Exception) -> None:
+    failed = _raised(
+        500, "litellm.InternalServerError: InternalServerError: OpenAIException - Connection error.", cause
+    )
     assert (failed.reason, failed.retriable, failed.status) == ("the provider cannot be reached", True, None)
+    assert failed.cost_usd == 0
+
+
+@pytest.mark.parametrize("cause", [httpx.RemoteProtocolError("Server disconnected"), httpx.ReadError("reset")])
+def test_a_provider_that_hangs_up_may_have_charged(cause: Exception) -> None:
+    failed = _raised(
+        500, "litellm.InternalServerError: InternalServerError: OpenAIException - Connection error.", cause
+    )
+    assert failed.reason == "the provider closed the connection without an answer"
+    assert (failed.retriable, failed.status, failed.cost_usd) == (True, None, None)
 
 
 def test_a_time_out_names_the_limit_and_its_cost_is_unknown() -> None:
-    failed = _classified(408, "litellm.Timeout: APITimeoutError - Request timed out.")
+    failed = _raised(408, "litellm.Timeout: APITimeoutError - Request timed out.")
     assert (failed.reason, failed.retriable, failed.cost_usd) == ("no reply within 60 s", True, None)
 
 
 def test_only_the_first_line_is_quoted() -> None:
-    assert _classified(500, "litellm.APIConnectionError: 'content'\nTraceback …").reason == "status 500: 'content'"
+    failed = _raised(500, "litellm.APIConnectionError: 'content'\nTraceback …")
+    assert (failed.reason, failed.retriable) == ("no usable reply: ProviderError: 'content'", True)
 
 
 def test_the_librarys_own_advice_is_left_out() -> None:
     text = "litellm.InternalServerError: AnthropicException - overloaded. Handle with `litellm.InternalServerError`."
-    assert _classified(500, text).reason == "status 500: overloaded."
+    assert _answered(500, text).reason == "status 500: overloaded."
 
 
 def test_a_failure_without_status_is_named_by_its_class() -> None:
     failed = classify("acme/one", IndexError("list index out of range"), timeout_s=60, now=NOW)
-    assert failed.reason == "unusable reply: IndexError: list index out of range"
+    assert failed.reason == "no usable reply: IndexError: list index out of range"
     assert not failed.retriable
 
 

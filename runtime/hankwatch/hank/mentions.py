@@ -11,6 +11,7 @@ WORKSPACE: Final = "/workspace"
 """Stands for the agent's workspace in a prompt that is only looked at."""
 _MAX_ALTERNATIVES: Final = 100
 _SHOWN_CHARS: Final = 80
+_WILDCARD: Final = re.compile(r"[*?\[]")
 _REPEATED: Final = re.compile(r"(?:\*\*/){2,}")
 
 _VERB: Final = re.compile(
@@ -37,7 +38,7 @@ def workspace_path(report: str) -> str | None:
 
 
 def covers(glob: str, path: str) -> bool:
-    """Whether a glob of ``checkpointedFiles`` takes in this path: itself, or a folder above it."""
+    """Whether a glob of ``checkpointedFiles`` takes in this path, by itself or by naming a folder above it."""
     parts = path.split("/")
     alternatives = islice(_alternatives(_REPEATED.sub("**/", posixpath.normpath(glob))), _MAX_ALTERNATIVES)
     return any(_covers(one.split("/"), parts) for one in alternatives)
@@ -74,10 +75,10 @@ def _alternatives(glob: str) -> Iterator[str]:
 
 
 def _covers(glob: Sequence[str], path: Sequence[str]) -> bool:
-    if not glob:
-        return True
-    if not path:
-        return False
+    if not glob or not path:
+        return not path and all(part == "**" for part in glob)
+    if len(glob) == 1 and not _WILDCARD.search(glob[0]):
+        return glob[0] == path[0]
     if glob[0] == "**":
         return _covers(glob[1:], path) or _covers(glob, path[1:])
     return fnmatchcase(path[0], glob[0]) and _covers(glob[1:], path[1:])

@@ -40,8 +40,7 @@ def _is_recorded(codon: Codon) -> bool:
 
 
 def _priced(model: str) -> bool:
-    from hankwatch.llm.catalog import ModelCatalog
-    from hankwatch.llm.client import Unavailable
+    from hankwatch.llm.catalog import ModelCatalog  # only budgets in dollars ask for the price list
 
     name = _EFFORT.sub("", model.removeprefix("pi/"))
     if name in _SHORT_NAMES:
@@ -49,13 +48,4 @@ def _priced(model: str) -> bool:
     if "/" not in name:
         provider = next((family for pattern, family in _FAMILIES if pattern.search(name.lower())), "")
         name = f"{provider}/{name}"
-    found = ModelCatalog(_EveryKey()).check(name)
-    return not isinstance(found, Unavailable) and found.priced
-
-
-class _EveryKey(dict[str, str]):
-    """An environment with every key: the agent program has its own, and a price is the same with any."""
-
-    def get(self, name: str, default: object = None) -> str:
-        del default
-        return "" if name.endswith("_API_BASE") else "any"
+    return ModelCatalog({}).price(name) is not None

@@ -70,7 +70,7 @@ class _InFlight:
 class Sentinel:
     """Takes matches, makes triggers of them, carries these out one after the other, until it is unloaded.
 
-    Everything but ``drain`` is synchronous and runs on the loop's thread. Nothing here raises, whatever a
+    Everything but ``drain`` and ``carry_out_again`` is synchronous and runs on the loop's thread. Nothing here raises, whatever a
     model, a template, a disk or a strategy does; only an infrastructure failure passes.
     """
 

@@ -3,7 +3,9 @@
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+from hankwatch.events.activity import AssistantAction, ToolResult
 from hankwatch.events.payload import Payload
 from hankwatch.runner.layout import Layout
 
@@ -53,3 +55,24 @@ class Emitted:
         for payload in payloads:
             self.payloads.append(payload)
             self._then(payload)
+
+
+def call(use_id: str, tool: str, **tool_input: Any) -> AssistantAction:
+    """A tool call of an agent."""
+    return AssistantAction(
+        codon_id="one#0", action="tool_use", content="", tool_name=tool, tool_input=tool_input, tool_use_id=use_id
+    )
+
+
+def result(use_id: str) -> ToolResult:
+    """Its answer."""
+    return ToolResult(
+        codon_id="one#0",
+        tool_use_id=use_id,
+        tool_name="",
+        result="",
+        truncated=False,
+        original_length=0,
+        execution_time_ms=0,
+        is_error=False,
+    )

@@ -10,6 +10,7 @@ from typing import Final
 WORKSPACE: Final = "/workspace"
 """Stands for the agent's workspace in a prompt that is only looked at."""
 _MAX_ALTERNATIVES: Final = 100
+_MAX_CLAUSE_CHARS: Final = 400
 _SHOWN_CHARS: Final = 80
 _WILDCARD: Final = re.compile(r"[*?\[]")
 _REPEATED: Final = re.compile(r"(?:\*\*/){2,}")
@@ -52,8 +53,8 @@ def written_by(prompt: str, path: str) -> str | None:
     """
     text = prompt.replace(f"{WORKSPACE}/", "")
     for mention in re.finditer(rf"(?<![\w./-])(?:\./)?{re.escape(path)}(?![\w/-]|\.\w)", text):
-        ends = [end.end() for end in _CLAUSE_END.finditer(text, 0, mention.start())]
-        begin = ends[-1] if ends else 0
+        ends = _CLAUSE_END.finditer(text, max(0, mention.start() - _MAX_CLAUSE_CHARS), mention.start())
+        begin = max((end.end() for end in ends), default=max(0, mention.start() - _MAX_CLAUSE_CHARS))
         before = text[begin : mention.start()]
         verbs = list(_VERB.finditer(before))
         told = bool(verbs and verbs[-1]["writes"] and not _NEGATED.search(before[: verbs[-1].start()]))

@@ -72,19 +72,18 @@ class ModelCatalog:
 
         An id without ``/`` passes with an empty provider: it is only looked up when it is called.
         """
-        prefix, slash, name = model.partition("/")
         info = self.info(model)
-        if not slash:
+        if "/" not in model:
             return info
-        provider = info.provider
+        prefix, _, name = model.partition("/")
         if self.base_url(model) is None:
-            if provider not in self._providers:
+            if info.provider not in self._providers:
                 return self._unknown_provider(model, prefix)
-            if self._entry(provider, name) is None:
-                return self._unknown_model(model, prefix, provider, name)
+            if not self.knows(model):
+                return self._unknown_model(model, prefix, info.provider, name)
         variables, found = self.keys(model)
         if variables and found is None:
-            alone = "" if provider in _AMBIENT else f" (or HANKWEAVE_SENTINEL_{variables[0]} for sentinels alone)"
+            alone = "" if info.provider in _AMBIENT else f" (or HANKWEAVE_SENTINEL_{variables[0]} for sentinels alone)"
             return Unavailable(
                 model,
                 "missing-key",
@@ -95,27 +94,24 @@ class ModelCatalog:
 
     def info(self, model: str) -> ModelInfo:
         """What the registry says of ``model``, whether or not it can be called here."""
-        prefix, slash, name = model.partition("/")
-        if not slash:
-            return ModelInfo(model, provider="", priced=False)
-        provider = _ALIASES.get(prefix, prefix)
-        entry = self._entry(provider, name)
+        entry = self._entry(model)
+        provider = _provider(model)
         if entry is None:
             return ModelInfo(model, provider, priced=False)
         return ModelInfo(model, provider, entry.context_tokens, entry.price is not None, entry.supports_schema)
 
     def knows(self, model: str) -> bool:
         """The registry has ``model``."""
-        return self._entry(self.info(model).provider, model.partition("/")[2]) is not None
+        return self._entry(model) is not None
 
     def price(self, model: str) -> Price | None:
         """What ``model`` costs; None when the registry does not say, or does not mean this model."""
-        entry = self._entry(self.info(model).provider, model.partition("/")[2])
+        entry = self._entry(model)
         return entry.price if entry else None
 
     def keys(self, model: str) -> tuple[tuple[str, ...], str | None]:
         """The variables of which one has to be set (empty: none is needed), and the first that is."""
-        provider = self.info(model).provider
+        provider = _provider(model)
         if provider in _LOCAL or provider not in self._providers:
             return (), None
         if ambient := _AMBIENT.get(provider):
@@ -125,8 +121,7 @@ class ModelCatalog:
 
     def base_url(self, model: str) -> str | None:
         """The address that replaces the provider's own."""
-        prefix = model.partition("/")[0]
-        spellings = dict.fromkeys((_ALIASES.get(prefix, prefix), prefix))
+        spellings = dict.fromkeys((_provider(model), model.partition("/")[0]))
         found = next(self._set(f"{_variable(provider)}_API_BASE" for provider in spellings), None)
         return self._env[found] if found else None
 
@@ -155,7 +150,8 @@ class ModelCatalog:
             if self._env.get(spelling):
                 yield spelling
 
-    def _entry(self, provider: str, name: str) -> Entry | None:
+    def _entry(self, model: str) -> Entry | None:
+        provider, name = _provider(model), model.partition("/")[2]
         for key in (f"{provider}/{name}", name):
             entry = self._entries.get(key)
             if entry is not None and same_provider(provider, entry.provider):
@@ -190,6 +186,12 @@ class ModelCatalog:
     @cached_property
     def _providers(self) -> frozenset[str]:
         return frozenset(entry.provider for entry in self._entries.values()) | _LOCAL | _KEY_NAMES.keys()
+
+
+def _provider(model: str) -> str:
+    """Empty for an id without ``/``."""
+    prefix, slash, _ = model.partition("/")
+    return _ALIASES.get(prefix, prefix) if slash else ""
 
 
 def _variable(provider: str) -> str:

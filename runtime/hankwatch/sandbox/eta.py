@@ -13,7 +13,7 @@ instant and nothing is random: the same journal must give the same prompts.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from json import dumps
+from json import dumps, loads
 from typing import Any
 
 from hankwatch.core.errors import RenderFault, TemplateFault
@@ -29,7 +29,7 @@ _NEWLINE = re.compile(r"\r\n?")
 _SPACE = "\t\n\v\f\r \xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
 """What JavaScript trims."""
 
-_CHECK = "(body) => { new Function('it', JSON.parse(body)); return 'null' }"
+_CHECK = "(body) => { new Function('it', JSON.parse(body)); return '' }"
 _RENDER = """(body, context, exactly) => {
   const { parse, stringify, rawJSON } = JSON;
   const exact = (key, value, { source }) =>
@@ -43,7 +43,10 @@ _RENDER = """(body, context, exactly) => {
     apply: (target) => String(new target(now)),
     get: (target, name) => name === 'now' ? () => +new target(now) : target[name],
   });
-  return stringify(new Function('it', parse(body))(it)) ?? 'null';
+  const given = new Function('it', parse(body))(it);
+  if (typeof given !== 'string') return '';
+  const text = given.toWellFormed();
+  return text.includes('\\0') ? stringify(text) : ['=', text].join('');
 }"""
 _MAX_SAFE_INTEGER = 2**53 - 1
 
@@ -72,12 +75,12 @@ def render(source: str, context: Mapping[str, Any]) -> str:
     """
     program = _compile(source)
     try:
-        text = call(_RENDER, program.body(), context, _has_long_integer(context))
+        given = call(_RENDER, program.body(), context, _has_long_integer(context))
     except ScriptFault as fault:
         raise RenderFault(fault.reason, program.template_line(fault)) from None
-    if not isinstance(text, str):
+    if not given:
         raise RenderFault("the prompt returned before its end, without a text")
-    text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    text: str = given[1:] if given[0] == "=" else loads(given)
     if len(text.encode()) > MAX_OUTPUT_BYTES:
         raise RenderFault(f"the prompt is longer than {MAX_OUTPUT_BYTES // 1024**2} MiB")
     return text

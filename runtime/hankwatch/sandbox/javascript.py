@@ -1,4 +1,4 @@
-"""JavaScript without a world: one function called once in a fresh quickjs, JSON in and JSON out.
+"""JavaScript without a world: one function called once in a fresh quickjs, JSON in and text out.
 
 Runs in the worker, whose limits are the bound for time and memory. The engine has no I/O, no timers, no modules.
 """
@@ -32,8 +32,10 @@ def authored(body: str) -> str:
     return "\n" * (_LINES_BEFORE - _FUNCTION_HEAD_LINES) + body
 
 
-def call(function: str, *arguments: Any) -> Any:
-    """What ``function`` gives for ``arguments``: the source of one that takes and returns JSON texts.
+def call(function: str, *arguments: Any) -> str:
+    """The text that ``function`` gives for ``arguments``: the source of one that takes JSON texts.
+
+    A text is cut at its first NUL, and must not be one that was concatenated last (the engine cannot hand that out).
 
     Raises:
         ScriptFault: it threw, or went over the engine's memory or stack.
@@ -45,10 +47,10 @@ def call(function: str, *arguments: Any) -> Any:
     context.set_memory_limit(_MEMORY_BYTES)
     context.set_max_stack_size(_STACK_BYTES)
     try:
-        text = context.eval(function)(*(json.dumps(argument, ensure_ascii=False) for argument in arguments))
+        text: str = context.eval(function)(*(json.dumps(argument, ensure_ascii=False) for argument in arguments))
     except quickjs.JSException as error:
         raise _fault(str(error)) from None
-    return json.loads(text)
+    return text
 
 
 def explain(error: Exception) -> tuple[str, int | None]:

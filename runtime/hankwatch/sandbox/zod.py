@@ -8,6 +8,7 @@ Zod counts UTF-16 units; record keys of an enum may be absent. What has no count
 Schema (code such as ``refine`` and ``transform``, ``lazy``, ``date``, flags of a regex) is a fault that names it.
 """
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -41,7 +42,7 @@ def json_schema(text: str) -> dict[str, Any]:
         ImportError: the extra with the JavaScript engine is not installed.
     """
     try:
-        schema: dict[str, Any] = call(_RECORDER.read_text(encoding="utf-8"), authored(_as_script(text)))
+        schema: dict[str, Any] = json.loads(call(_RECORDER.read_text(encoding="utf-8"), authored(_as_script(text))))
     except ScriptFault as fault:
         # What is missing at the end is noticed after it.
         line = None if fault.line is None else min(fault.line, text.count("\n") + 1)

@@ -10,7 +10,7 @@ import pytest
 from tests.support.children import flowing
 
 from hankwatch.core.clock import SystemClock, VirtualClock
-from hankwatch.core.errors import RenderFault
+from hankwatch.core.errors import RenderFault, SchemaFault, TemplateFault
 from hankwatch.processes import marked_pids
 from hankwatch.sandbox.sandbox import Sandbox
 
@@ -96,6 +96,33 @@ async def test_a_text_that_is_not_unicode_is_refused() -> None:
                 await sandbox.render("jinja", source, {})
 
 
+async def test_zod_texts_and_schemas_are_jobs_too() -> None:
+    async with Sandbox(clock=SystemClock()) as sandbox:
+        schema = await sandbox.zod_schema("z.object({ b: z.string(), a: z.number() }).strict()")
+        assert list(schema["properties"]) == ["b", "a"]
+        await sandbox.check_schema(schema)
+        assert await sandbox.validate(schema, {"b": "x", "a": 1}) == []
+        assert await sandbox.validate(schema, {"b": 1, "a": 1}) == ["/b: 1 is not of type 'string'"]
+
+
+async def test_schema_faults_have_their_reason_and_line() -> None:
+    async with Sandbox(clock=SystemClock()) as sandbox:
+        with pytest.raises(SchemaFault, match=r"line 2: z\.lazy is not supported"):
+            await sandbox.zod_schema("z.object({\n  a: z.lazy(() => z.null()) })")
+        with pytest.raises(SchemaFault, match="/type"):
+            await sandbox.check_schema({"type": "no such type"})
+        with pytest.raises(SchemaFault, match="/type"):
+            await sandbox.validate({"type": "no such type"}, 1)
+        with pytest.raises(SchemaFault, match="not plain JSON"):
+            await sandbox.validate({}, object())
+
+
+async def test_a_syntax_error_in_an_eta_prompt_is_told_with_its_line() -> None:
+    async with Sandbox(clock=SystemClock()) as sandbox:
+        with pytest.raises(TemplateFault, match="line 2: unclosed tag"):
+            await sandbox.check("eta", "one\n<% two")
+
+
 async def test_a_closed_sandbox_refuses_jobs() -> None:
     async with Sandbox(clock=SystemClock()) as sandbox:
         pass
@@ -135,4 +162,5 @@ async def test_virtual_time_that_stands_still_does_not_hold_a_job_up() -> None:
 def test_the_worker_imports_nothing_heavy() -> None:
     code = "import sys, hankwatch.sandbox.worker, hankwatch.sandbox.jinja; print(*sorted(sys.modules))"
     run = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)
-    assert not {"anyio", "asyncio", "pydantic", "orjson", "litellm", "rich", "typer"} & set(run.stdout.split())
+    heavy = {"anyio", "asyncio", "pydantic", "orjson", "litellm", "rich", "typer", "jsonschema", "quickjs", "re2"}
+    assert not heavy & set(run.stdout.split())

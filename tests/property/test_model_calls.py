@@ -5,6 +5,7 @@ import json
 import tempfile
 from collections import Counter
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -126,6 +127,87 @@ async def test_slots_are_bounded_fair_and_given_back_and_every_call_is_logged_on
     assert started == [number for number in asked if number in on_wire]
     for number, (began, ended) in on_wire.items():
         assert ended - began <= plans[number].limit_s
+
+
+@dataclass(frozen=True)
+class Behaviour:
+    """What a provider does with one request."""
+
+    takes_s: float
+    status: int
+    asks_s: float | None
+
+
+behaviours = st.builds(
+    Behaviour,
+    takes_s=st.sampled_from([0, 1, 20, 61, 120]),
+    status=st.sampled_from([200, 200, 401, 429, 503]),
+    asks_s=st.none() | st.sampled_from([0.0, 0.5, 30.0, 500.0]),
+)
+
+
+@settings(max_examples=60)
+@given(
+    script=st.lists(behaviours, max_size=20),
+    calls=st.lists(
+        st.tuples(st.sampled_from(["a/one", "a/two", "b/one"]), st.integers(0, 5), st.sampled_from([30, 60, 400])),
+        min_size=1,
+        max_size=5,
+    ),
+    slots=st.integers(1, 3),
+    random=st.randoms(use_true_random=False),
+)
+async def test_whatever_providers_do_a_call_keeps_its_number_of_requests_and_its_time(
+    script: list[Behaviour], calls: list[tuple[str, int, int]], slots: int, random: Random
+) -> None:
+    clock = VirtualClock()
+    on_wire: dict[int, list[tuple[float, float]]] = {number: [] for number in range(len(calls))}
+    behaviour = iter(script)
+
+    def answer(request: ModelRequest) -> Answer:
+        does = next(behaviour, Behaviour(1, 200, None))
+        failing = failure("no", retriable=does.status > 401, status=does.status, retry_after_s=does.asks_s)
+        return after(does.takes_s, ModelReply("ok", 1, 1, 0.5) if does.status == 200 else failing)
+
+    class Wire(ScriptedRemote):
+        async def complete(self, request: ModelRequest) -> ModelReply:
+            began = clock.monotonic()
+            try:
+                return await super().complete(request)
+            finally:
+                on_wire[int(request.labels["triggerNumber"])].append((began, clock.monotonic()))
+
+    outcomes: dict[int, ModelReply | ModelCallFailed] = {}
+    remote = Wire(answer, clock=clock)
+    router = ModelRouter(
+        {}, redactor=Redactor(), clock=clock, max_concurrent_calls=slots, remote=remote, random=random.random
+    )
+
+    async def call(number: int, model: str, max_retries: int, timeout_s: int) -> None:
+        request = ModelRequest(
+            model,
+            (Message("user", "?"),),
+            max_retries=max_retries,
+            timeout_s=timeout_s,
+            labels={"triggerNumber": number},
+        )
+        try:
+            outcomes[number] = await router.complete(request)
+        except ModelCallFailed as failed:
+            outcomes[number] = failed
+
+    async with anyio.create_task_group() as tasks:
+        for number, (model, max_retries, timeout_s) in enumerate(calls):
+            tasks.start_soon(call, number, model, max_retries, timeout_s)
+        await clock.advance(5_000)
+
+    assert remote.peak <= slots
+    for number, (_, max_retries, timeout_s) in enumerate(calls):
+        requests = on_wire[number]
+        assert len(requests) == outcomes[number].attempts <= max_retries + 1
+        assert all(ended - began <= timeout_s + 1e-6 for began, ended in requests)
+        assert all(later[0] - earlier[1] >= 1 - 1e-6 for earlier, later in pairwise(requests))
+        assert requests[-1][1] - requests[0][0] <= 300 + 1e-6
 
 
 @given(

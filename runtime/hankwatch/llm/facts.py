@@ -40,7 +40,12 @@ class ModelFacts:
         """What to tell about a model that can be called but whose cost will not be known; None otherwise."""
         if self.price is not None or self.problem is not None:
             return None
-        return f"the price of {self.model} is not known: cost totals will be lower bounds (≥)"
+        return unpriced_warning(self.model)
+
+
+def unpriced_warning(model: str) -> str:
+    """What people are told about a model whose price is not known."""
+    return f"the price of {model} is not known: cost totals are lower bounds (≥)"
 
 
 def model_facts(model: str, catalog: ModelCatalog) -> ModelFacts:

@@ -61,7 +61,7 @@ def test_what_the_registry_lacks_is_not_known(model: str, code: str) -> None:
 def test_a_base_url_makes_an_unknown_model_callable_and_unpriced() -> None:
     facts = _facts("acme/new-1", ACME_API_BASE="http://acme/v1")
     assert (facts.known, facts.problem, facts.base_url) == (False, None, "http://acme/v1")
-    assert facts.unpriced == "the price of acme/new-1 is not known: cost totals will be lower bounds (≥)"
+    assert facts.unpriced == "the price of acme/new-1 is not known: cost totals are lower bounds (≥)"
 
 
 def test_a_priced_model_is_not_told_of() -> None:

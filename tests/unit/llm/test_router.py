@@ -122,6 +122,7 @@ async def test_a_cancelled_call_gives_its_slot_back_and_is_logged(tmp_path: Path
     assert bench.router.statistics().taken == 0
     [line] = bench.lines()
     assert line["error"]["reason"] == "cancelled before it ended"
+    assert [attempt["outcome"] for attempt in line["attempts"]] == ["cancelled before it ended"]
     assert line["durationMs"] == 2_000
 
 

@@ -7,7 +7,8 @@ come out as ``\n``. There are no other templates, so no ``include`` and no ``lay
 
 Data is what JSON.parse makes of it, with one exception: integers that a Number cannot hold are BigInts, which
 print all their digits (in ``JSON.stringify`` too) and refuse to be mixed with Numbers. "Now" is the trigger's
-instant and nothing is random: the same journal must give the same prompts.
+instant and nothing is random: the same journal must give the same prompts. The language comes without a host:
+no ``console``, ``URL`` or ``Intl`` (``toLocaleString`` knows no locale).
 """
 
 import re

@@ -184,6 +184,7 @@ class Sandbox:
     async def _own_worker(self, *, task_status: anyio.abc.TaskStatus[_Worker]) -> None:
         # A Python that was built with a shared library is found by this variable alone on some systems.
         env = {name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ}
+        env["TZ"] = "UTC"  # dates print alike everywhere
         marker = f"sandbox/{os.getpid()}/{next(_numbers)}"
         argv = (sys.executable, "-I", "-m", "hankwatch.sandbox.worker")
         async with spawn(

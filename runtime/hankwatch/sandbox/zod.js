@@ -12,14 +12,15 @@
 
   // Arguments ------------------------------------------------------------------------------------------------
 
-  const need = (fits, what, where) => (value) => fits(value) ? value : refuse(`${where} needs ${what}`);
-  const number = (value, where) => need((v) => Number.isFinite(v), "a number", where)(value);
-  const count = (value, where) => need((v) => Number.isInteger(v) && v >= 0, "a count", where)(value);
-  const string = (value, where) => need((v) => typeof v === "string", "a string", where)(value);
-  const node = (value, where) => need(isNode, "a schema", where)(value);
-  const list = (value, where) => need((v) => Array.isArray(v) && v.length > 0, "a list that is not empty", where)(value);
-  const isScalar = (v) => v === null || typeof v === "string" || typeof v === "boolean" || Number.isFinite(v);
-  const scalar = (value, where) => need(isScalar, "a string, number, boolean or null", where)(value);
+  const need = (fits, what) => (value, where) => fits(value) ? value : refuse(`${where} needs ${what}`);
+  const number = need(Number.isFinite, "a number");
+  const count = need((value) => Number.isInteger(value) && value >= 0, "a count");
+  const string = need((value) => typeof value === "string", "a string");
+  const node = need(isNode, "a schema");
+  const nodes = need((value) => Array.isArray(value) && value.every(isNode), "a list of schemas");
+  const list = need((value) => Array.isArray(value) && value.length > 0, "a list that is not empty");
+  const isScalar = (value) => value === null || ["string", "boolean"].includes(typeof value) || Number.isFinite(value);
+  const scalar = need(isScalar, "a string, number, boolean or null");
   const json = (value, where) => {
     const text = stringify(value);
     return text === undefined ? refuse(`${where} needs a JSON value`) : parse(text);
@@ -83,7 +84,7 @@
     [name, (self) => (given) => add(self, ...spell(typeof given === "object" ? given : {}))]));
   const patternOf = (regex, where) => {
     if (!(regex instanceof RegExp)) refuse(`${where} needs a regular expression`);
-    if (/[^dgu]/.test(regex.flags)) unsupported(`${where} with a flag`, `: a JSON Schema pattern cannot have one, as ${regex} has`);
+    if (/[^dgu]/.test(regex.flags)) unsupported(`${where} with a flag`, `: a pattern has none, unlike ${regex}`);
     if (/\\[pPu]\{/.test(regex.source)) unsupported(`${where} with \\p{…} or \\u{…}`);
     return regex.source;
   };
@@ -117,13 +118,14 @@
     const revised = ([name, field]) => [name, isChosen(name) ? revise(field) : field];
     return reshape(self, Object.fromEntries(entries(self.shape).map(revised)));
   };
-  const extended = (self) => (more) => reshape(self, { ...self.shape, ...(isNode(more) ? facts.get(more).shape : more) });
+  const extended = (self) => (more) =>
+    reshape(self, { ...self.shape, ...(isNode(more) ? facts.get(more).shape : more) });
 
   // What can be called on a node; each takes its facts and its name, and gives what the text sees. -------------
 
   const optional = (self) => () => change(self, {}, { optional: true, wrapper: "optional", inner: self.recorded });
-  const nullable = (self) => () =>
-    make("nullable", { anyOf: [self.schema, { type: "null" }] }, { optional: self.optional, wrapper: "nullable", inner: self.recorded });
+  const nullable = ({ schema, optional, recorded }) => () =>
+    make("nullable", { anyOf: [schema, { type: "null" }] }, { optional, wrapper: "nullable", inner: recorded });
   const members = {
     any: {
       and: (self, where) => (other) => z.intersection(self.recorded, node(other, where)),
@@ -170,7 +172,7 @@
       nonnegative: fixed("minimum", 0),
       nonpositive: fixed("maximum", 0),
       positive: fixed("exclusiveMinimum", 0),
-      safe: (self) => () => members.number.lte(facts.get(members.number.gte(self)(Number.MIN_SAFE_INTEGER)))(Number.MAX_SAFE_INTEGER),
+      safe: (self) => () => self.recorded.gte(Number.MIN_SAFE_INTEGER).lte(Number.MAX_SAFE_INTEGER),
       step: bound("multipleOf", number),
     },
     array: {
@@ -184,7 +186,7 @@
       rest: (self, where) => (item) => change(self, { items: schemaOf(item, where) }),
     },
     object: {
-      catchall: (self, where) => (value) => object(self.shape, descriptionOf(self), { additionalProperties: schemaOf(value, where) }),
+      catchall: (self, where) => (value) => shut({ additionalProperties: schemaOf(value, where) })(self)(),
       extend: extended,
       keyof: (self) => () => z.enum(keys(self.shape)),
       loose: shut({}),
@@ -222,17 +224,20 @@
     list(values, "z.enum").forEach((value) => scalar(value, "z.enum"));
     return make("enum", { enum: [...new Set(values)] }, { names });
   };
-  const union = (options, where) => make("union", { anyOf: list(options, where).map((option) => schemaOf(option, where)) });
+  const union = (options, where) => make("union", { anyOf: nodes(list(options, where), where).map(schemaOf) });
   const word = (name) => (given) => spelled[name](facts.get(z.string()))(given);
+  const words = keys(spellings).filter((name) => !["date", "datetime", "time"].includes(name)); // z.date is a Date
   const constructors = {
     any: plain("any", {}),
-    array: (item, given) => described(make("array", { type: "array", items: schemaOf(item, "z.array") }, { element: item }), given),
+    array: (element, given) =>
+      described(make("array", { type: "array", items: schemaOf(element, "z.array") }, { element }), given),
     boolean: plain("boolean", { type: "boolean" }),
     discriminatedUnion: (key, options) => {
       const where = "z.discriminatedUnion";
       for (const option of list(options, where)) {
         const { kind, shape } = facts.get(node(option, where));
-        if (kind !== "union" && !(shape && hasOwn(shape, string(key, where)))) refuse(`${where}: an option has no ${key}`);
+        const hasKey = shape !== undefined && hasOwn(shape, string(key, where));
+        if (kind !== "union" && !hasKey) refuse(`${where}: an option has no ${key}`);
       }
       return union(options, where);
     },
@@ -259,12 +264,13 @@
       const value = schemaOf(second ?? first, "z.record");
       const key = second === undefined ? {} : schemaOf(first, "z.record");
       const plainKey = keys(key).every((keyword) => keyword === "type" || keyword === "description");
-      return make("record", { type: "object", ...(plainKey ? {} : { propertyNames: key }), additionalProperties: value });
+      const propertyNames = plainKey ? {} : { propertyNames: key };
+      return make("record", { type: "object", ...propertyNames, additionalProperties: value });
     },
     strictObject: (shape) => object(shape, {}, { additionalProperties: false }),
     string: plain("string", { type: "string" }),
     tuple: (items, rest) => {
-      const recorded = need(Array.isArray, "a list of schemas", "z.tuple")(items).map((item) => facts.get(node(item, "z.tuple")));
+      const recorded = nodes(items, "z.tuple").map((item) => facts.get(item));
       const needed = recorded.findLastIndex((item) => !item.optional) + 1;
       const prefixItems = recorded.map((item) => item.schema);
       const schema = { type: "array", ...(prefixItems.length && { prefixItems }), minItems: needed };
@@ -272,7 +278,7 @@
     },
     union: (options) => union(options, "z.union"),
     unknown: plain("unknown", {}),
-    ...Object.fromEntries(keys(spellings).filter((name) => !(name in { date: 1, datetime: 1, time: 1 })).map((name) => [name, word(name)])),
+    ...Object.fromEntries(words.map((name) => [name, word(name)])),
   };
   const why = {
     date: ": JSON has no dates; use z.string().datetime()",
@@ -288,7 +294,8 @@
   const names = { __proto__: null, z, zod: z, exports, undefined, NaN, Infinity, Number, RegExp, Math };
   const world = new Proxy(names, {
     has: () => true,
-    get: (known, name) => typeof name === "symbol" || name in known ? known[name] : refuse(`${name} is not available in a schema`),
+    get: (known, name) =>
+      typeof name === "symbol" || name in known ? known[name] : refuse(`${name} is not available in a schema`),
   });
   const run = new Function("world", `with (world) { (() => {"use strict";${parse(body)}\n})() }`);
   for (const way of [() => 0, async () => 0, function* () {}, async function* () {}]) {

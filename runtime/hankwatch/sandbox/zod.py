@@ -25,7 +25,10 @@ _IMPORT = re.compile(
     r"""(?<![^\n;])[ \t]*import\s[^;'"`()]*?\bfrom\s*(?P<quote>['"])(?P<module>\s*)(?P=quote)[ \t]*;?"""
 )
 _ZOD = re.compile(r"zod(/v[34])?")
-_TYPE = re.compile(r"(?<![^\n;])[ \t]*(export\s+)?type\s+\w+\s*=[^;\n]*;?")
+_TYPE = re.compile(r"(?<![^\n;])[ \t]*(export\s+)?type\s+\w+\s*=(?:[^;\n{]|\{[^\n{}]*\})*;?(?=[ \t]*(?:\n|\Z))")
+_FOREIGN = re.compile(
+    r"(?<![^\n;])[ \t]*(?:export\s+)?(?:declare\s+)?(?P<word>type|interface|enum|namespace|class)\s+\w"
+)
 _AS_CONST = re.compile(r"\bas\s+const\b")
 _DEFAULT = re.compile(r"(?<![^\n;])[ \t]*export\s+default\b")
 _CONSTANT = re.compile(
@@ -80,6 +83,10 @@ def _import(found: re.Match[str], text: str) -> str:
     return ""
 
 
+def _foreign(found: re.Match[str], text: str) -> str:
+    raise SchemaFault(f"{found['word']} is not supported in a schema text", text.count("\n", 0, found.end()) + 1)
+
+
 def _constant(found: re.Match[str], _: str) -> str:
     exported = f" exports.{found['name']} =" if found["export"] else ""
     return f"{found['how']} {found['name']} ={exported}"
@@ -88,6 +95,7 @@ def _constant(found: re.Match[str], _: str) -> str:
 _REWRITES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], str], str]], ...] = (
     (_IMPORT, _import),
     (_TYPE, lambda *_: ""),
+    (_FOREIGN, _foreign),
     (_AS_CONST, lambda *_: ""),
     (_DEFAULT, lambda *_: "exports.default ="),
     (_CONSTANT, _constant),

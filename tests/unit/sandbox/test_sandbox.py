@@ -123,6 +123,12 @@ async def test_a_syntax_error_in_an_eta_prompt_is_told_with_its_line() -> None:
             await sandbox.check("eta", "one\n<% two")
 
 
+async def test_dates_print_alike_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    async with Sandbox(clock=SystemClock()) as sandbox:
+        assert await sandbox.render("eta", "<%= new Date(0).getHours() %>", {}) == "0"
+
+
 async def test_a_closed_sandbox_refuses_jobs() -> None:
     async with Sandbox(clock=SystemClock()) as sandbox:
         pass

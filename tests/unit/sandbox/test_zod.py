@@ -151,6 +151,7 @@ def test_texts_and_numbers_are_held_to_their_form(text: str, good: Any, bad: Any
         "import zod from 'zod';\nexport default zod.object({ a: zod.string() })",
         "const A = z.string();\nexport const schema = z.object({ a: A });\nexport const other = z.null();",
         "export const schema: z.ZodType<Answer> = z.object({ a: z.string() });\nexport type Answer = z.infer<typeof schema>;",
+        "type T = { a: string }\ntype U = T | null;\nexport default z.object({ a: z.string() })",
         "const keys = ['a'] as const;\nconst A = z.string()\nexport default z.object({ [keys[0]]: A })",
     ],
 )
@@ -183,6 +184,13 @@ def test_text_in_strings_and_comments_stays() -> None:
         ("z.object({", "SyntaxError", 1),
         ("z.string('", "unclosed string", 1),
         ("", "SyntaxError", 1),
+        (
+            "interface Answer {\n  a: string\n}\nexport default z.null()",
+            "interface is not supported in a schema text",
+            1,
+        ),
+        ("const a = z.null()\ntype Answer = {\n  a: string\n}", "type is not supported in a schema text", 2),
+        ("export enum Level { Low }\nexport default z.nativeEnum(Level)", "enum is not supported", 1),
         ("42", "gives no Zod schema", None),
         ("export const a = z.null()\nexport const b = z.null()", "exports several schemas", None),
         ("import { s } from './other'\nexport default s", "an import of './other' is not supported", 1),

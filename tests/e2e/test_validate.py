@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.support.cli import Cli
-from tests.support.hanks import codon, hank, sentinel
+from tests.support.hanks import codon, hank, loop, sentinel
 
 DIAGNOSTIC_KEYS = ["file", "line", "column", "pointer", "severity", "code", "message", "hint"]
 
@@ -87,6 +87,23 @@ def test_a_settings_file_can_be_checked_alone(cli: Cli, name: str, content: str)
     assert done.code == 1
     assert f"{name}:" in done.out
     assert "model" in done.out
+
+
+def test_a_hank_is_shown_at_a_glance_unless_told_otherwise(cli: Cli) -> None:
+    attached = [{"sentinelConfig": sentinel("eye", model="builtin/echo")}]
+    inner = codon("inner", budget={"maxDollars": 2}, sentinels=attached)
+    write(cli.cwd / "hank.json", hank(codon("first"), loop(inner), requirements={"env": ["NEEDED", "GIVEN"]}))
+    done = cli("validate", env={"GIVEN": "1"})
+    for line in (
+        "codon first: anthropic/claude-haiku-4-5",
+        "loop again: 2 times",
+        "  codon inner: anthropic/claude-haiku-4-5 (budget: maxDollars 2.0)",
+        "    sentinel eye: event, immediate, builtin/echo",
+        "needs NEEDED: not set",
+        "needs GIVEN: set",
+    ):
+        assert line in done.out.splitlines()
+    assert "codon first" not in cli("validate", "-q").out
 
 
 def test_settings_that_were_set_are_shown_with_their_origin_and_all_when_asked(cli: Cli, fixtures: Path) -> None:

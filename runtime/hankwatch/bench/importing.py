@@ -30,7 +30,9 @@ def import_journal(source: Source, out: Path, redactor: Redactor) -> Counter[str
         counts = _write(source, partial, redactor)
         partial.rename(out)
     except OSError as error:
-        raise JournalWriteError(out, error.strerror or str(error)) from error
+        failure = JournalWriteError(out, error.strerror or str(error))
+        failure.hint = "free space or name another place; nothing was left behind"
+        raise failure from error
     finally:
         partial.unlink(missing_ok=True)
     return counts

@@ -13,7 +13,7 @@ from hankwatch.bench.sources import open_source
 from hankwatch.cli import output
 from hankwatch.cli.event_lines import event_line
 from hankwatch.cli.settings import cli_settings
-from hankwatch.cli.terminal import table
+from hankwatch.cli.terminal import print_line, table
 from hankwatch.core.clock import SystemClock
 from hankwatch.core.errors import UsageError
 from hankwatch.core.redaction import Redactor
@@ -42,7 +42,7 @@ def tail(target: str, *, types: list[str] | None, since: int, config: Path | Non
         if as_json:
             output.print_json(event.envelope() | {"cursor": event.cursor}, endless=True)
         else:
-            console.print(event_line(event, width=_width(console, verbose)))
+            print_line(console, event_line(event, width=_width(console, verbose)))
 
     anyio.run(partial(follow, reader, since, show, clock=SystemClock()))
     if reader.bad_lines:

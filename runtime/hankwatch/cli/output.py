@@ -25,6 +25,11 @@ _GONE = {errno.EPIPE, errno.EIO}
 """A pipe without a reader, a terminal that was closed."""
 
 
+_SEE_DEBUG = "--debug shows where this comes from"
+_HINTS = {2: "`hankwatch COMMAND --help` shows how a command is meant"}
+"""What to do about an error that does not say so itself, by its exit code."""
+
+
 class ReaderGone(Exception):
     """Whoever read this output has stopped reading, as ``| head`` does."""
 
@@ -124,7 +129,7 @@ def print_error(error: HankwatchError) -> None:
     if isinstance(error, ConfigError):
         print_diagnostics(error.diagnostics, console)
         return
-    print_fault(error.code, str(error), error.hint, console)
+    print_fault(error.code, str(error), error.hint or _HINTS.get(error.exit_code, _SEE_DEBUG), console)
 
 
 def print_fault(code: str, message: str, hint: str | None, console: "Console") -> None:

@@ -43,7 +43,7 @@ def demo(execution: Path | None, *, verbose: int) -> int:
     """Carry out the shipped hank and say where to look."""
     options = RunOptions(resource("fixtures", "demo", "hank.json"), execution=execution)
     code = anyio.run(_run, options, False, verbose)
-    if code == 0:
+    if code == 0 and verbose >= 0:
         output.stdout().print(
             "\nThis was a recorded agent; its sentinels, their prompts and reports were real. Next:\n"
             "  hankwatch runs                       what ran so far\n"

@@ -9,6 +9,7 @@ from typing import Any
 import anyio
 
 from hankwatch.cli import output
+from hankwatch.cli.structure import structure
 from hankwatch.config.diagnostics import Diagnostic, Diagnostics
 from hankwatch.config.resources import resource
 from hankwatch.config.source import Document
@@ -31,8 +32,7 @@ class _Checked:
 
     faults: list[Diagnostic]
     settings: LoadedSettings | None = None
-    hank: Hank | None = None
-    sentinels: int = 0
+    hank: LoadedHank | None = None
 
 
 def validate(path: Path, *, config: Path | None, as_json: bool, print_schema: str | None, verbose: int) -> int:
@@ -54,19 +54,21 @@ def _check(path: Path, config: Path | None) -> _Checked:
     shown = output.shown_path(path / FILE if path.is_dir() else path)
     match _kind(path):
         case "sentinel":
-            return _Checked([*check_sentinel(Path(shown)), *anyio.run(_sentinel_templates, Path(shown))])
+            return _Checked(
+                [*check_sentinel(Path(shown), env=os.environ), *anyio.run(_sentinel_templates, Path(shown))]
+            )
         case "settings":
             settings = load_settings(environ=os.environ, cwd=Path(), config=Path(shown))
             return _Checked(list(settings.diagnostics), settings)
         case _:
-            hank = load_hank(path, shown)
+            hank = load_hank(path, shown, env=os.environ)
             templates = anyio.run(_hank_templates, hank) if any(hank.sentinels.values()) else []
             overrides = hank.config.overrides if hank.config else None
             settings = load_settings(
                 environ=os.environ, cwd=Path(), hank_dir=Path(shown).parent, overrides=overrides, config=config
             )
             faults = [*hank.diagnostics, *templates, *settings.diagnostics]
-            return _Checked(faults, settings, hank.config, sum(map(len, hank.sentinels.values())))
+            return _Checked(faults, settings, hank)
 
 
 def _kind(path: Path) -> str:
@@ -97,6 +99,9 @@ async def _sentinel_templates(path: Path) -> list[Diagnostic]:
 def _show(path: Path, checked: _Checked, errors: int, verbose: int) -> None:
     if checked.faults:
         output.print_diagnostics(checked.faults, output.stdout())
+    if checked.hank is not None and verbose >= 0:
+        for line in structure(checked.hank, os.environ):
+            output.say(line)
     if checked.settings is not None and verbose >= 0:
         rows = [row for row in checked.settings.rows() if verbose > 0 or row[2] != "default"]
         if rows:
@@ -116,9 +121,10 @@ def _show_settings(rows: list[tuple[str, str, str]]) -> None:
 
 
 def _counts(checked: _Checked) -> str:
-    if checked.hank is None:
+    if checked.hank is None or checked.hank.config is None:
         return ""
-    return f" ({_some(len(list(checked.hank.codons())), 'codon')}, {_some(checked.sentinels, 'sentinel')})"
+    codons, sentinels = len(list(checked.hank.config.codons())), sum(map(len, checked.hank.sentinels.values()))
+    return f" ({_some(codons, 'codon')}, {_some(sentinels, 'sentinel')})"
 
 
 def _some(count: int, what: str) -> str:

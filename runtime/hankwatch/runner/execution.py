@@ -60,6 +60,8 @@ def require_data(data: Path | None) -> None:
     """Raises ``UsageError`` when the data is not there."""
     if data is not None and not data.exists():
         raise UsageError(f"the data {data} does not exist")
+    if data is not None and not (data.is_file() or data.is_dir()):
+        raise UsageError(f"the data {data} is neither a file nor a folder")
 
 
 def _prepare(layout: Layout, hank: Path, data: Path | None, now: datetime) -> Execution:

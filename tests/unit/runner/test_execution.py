@@ -58,6 +58,12 @@ def test_missing_data_is_a_usage_error(tmp_path: Path, hank: Path) -> None:
         make(tmp_path / "base", "1-x", hank, tmp_path / "none")
 
 
+def test_data_that_is_neither_file_nor_folder_is_a_usage_error(tmp_path: Path, hank: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    with pytest.raises(UsageError, match="neither a file nor a folder"):
+        make(tmp_path, "1-x", hank, tmp_path / "fifo")
+
+
 def test_latest_is_the_newest_execution(tmp_path: Path, hank: Path) -> None:
     for name in ("1-a", "3-c", "2-b"):
         make(tmp_path, name, hank)

@@ -6,7 +6,8 @@
     ├── ConfigError                   faults of files the user wrote                    exit 2
     ├── UsageError                    a command or call that cannot be meant            exit 2
     │   ├── NotYetSupported           a documented feature of a later version
-    │   └── RunNotFound               no execution matches what was named
+    │   ├── RunNotFound               no execution matches what was named
+    │   └── RollbackRefused           a rollback that cannot be meant, or not now
     ├── InfrastructureError           what the run stands on failed; it ends            exit 3
     │   ├── JournalWriteError         the journal could not be written
     │   └── JournalLocked             another process holds the journal
@@ -17,6 +18,8 @@
     ├── RenderFault                   a prompt that failed while rendering
     ├── SchemaFault                   a JSON Schema or Zod text that cannot be used
     ├── ProcessNotStarted             a child program that could not be started
+    ├── CheckpointFailed              a checkpoint could not be made, read or restored
+    │   └── GitMissing                there is no git to make it with
     └── PathRefused                   a path an author or config may not use
 
 A sentinel's failure becomes an event; only ``InfrastructureError`` (and cancellation) ends a run.
@@ -228,3 +231,30 @@ class ProcessNotStarted(HankwatchError):
         self.reason = reason
         super().__init__(f"{program} cannot be started: {reason}")
         self.hint = f"check that {program} is installed and on the PATH this run gives its children"
+
+
+class CheckpointFailed(HankwatchError):
+    """The shadow repository could not be read or written; nothing of the workspace has changed."""
+
+    code = "checkpoint-failed"
+
+    def __init__(self, what: str, reason: str) -> None:
+        self.what = what
+        self.reason = reason
+        super().__init__(f"{what} failed: {reason}")
+
+
+class GitMissing(CheckpointFailed):
+    """There is no git on the PATH, so there are no checkpoints."""
+
+    code = "git-missing"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__("starting git", reason)
+        self.hint = "install git; without it nothing can be rolled back"
+
+
+class RollbackRefused(UsageError):
+    """A rollback to something that is not there, or at a moment when it would do harm."""
+
+    code = "rollback-refused"

@@ -68,6 +68,6 @@ def _means(pattern: Pattern, path: str) -> bool:
     if match is None:
         return False
     if match.match.groupdict().get("ps_d") is not None:
-        return match.match.start("ps_d") == len(path) - 1
+        return bool(match.match.start("ps_d") == len(path) - 1)
     # "folder/**" is about what lies in the folder, not about "folder/" itself.
     return not (path.endswith("/") and match.match.end() == len(path))

@@ -6,6 +6,7 @@ from tests.support.cases import CASES, Case, cases_of, events_of
 
 from hankwatch.config.diagnostics import Diagnostics
 from hankwatch.config.source import Document
+from hankwatch.core.errors import RenderFault, TemplateFault
 from hankwatch.events.envelope import format_stamp
 from hankwatch.matching.conditions import Condition, compile_conditions
 from hankwatch.matching.triggers import EventTrigger, SequenceTrigger, Trigger, TriggerIndex
@@ -69,8 +70,11 @@ def test_configs_are_accepted_or_faulted_where_expected(case: Case) -> None:
 
 @pytest.mark.parametrize("case", cases_of("templates"))
 def test_templates_render_as_expected(case: Case) -> None:
-    assert case["ok"]
-    assert eta.render(case["template"], case["context"]) == case["expect"]
+    if case["ok"]:
+        assert eta.render(case["template"], case["context"]) == case["expect"]
+    else:
+        with pytest.raises((TemplateFault, RenderFault)):
+            eta.render(case["template"], case["context"])
 
 
 @pytest.mark.parametrize("case", cases_of("watchdog"))

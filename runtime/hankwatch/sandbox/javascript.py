@@ -65,8 +65,9 @@ def explain(error: Exception) -> tuple[str, int | None]:
 
 
 def _fault(told: str) -> ScriptFault:
-    if told.startswith("(Failed obtaining"):  # its own conversion to text threw
-        told = "JavaScript threw something without a text"
     message, _, frames = told.partition("\n    at ")
+    message = message.removesuffix("\nundefined").strip()  # the stack of what is no Error
+    if not message or message.startswith("(Failed obtaining"):  # its own conversion to text threw
+        message = "JavaScript threw something without a text"
     lines = [int(number) - _LINES_BEFORE for number in _FRAME_LINE.findall(frames)]
-    return ScriptFault(message.strip(), next((line for line in lines if line > 0), None))
+    return ScriptFault(message, next((line for line in lines if line > 0), None))

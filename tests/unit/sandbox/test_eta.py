@@ -198,14 +198,16 @@ def test_a_check_runs_no_code() -> None:
         ("'\\\n`\n<% if (it.n) {\n  nope()\n} %>", "ReferenceError: nope is not defined", 4),
         ("<% const f = () => {\n  throw new Error('two\\nlines')\n} %>\n<% f() %>", "Error: two\nlines", 2),
         ("<% throw 'text' %>", "text", None),
+        ("<% throw { code: 1 } %>", "[object Object]", None),
+        ("<% throw '' %>", "JavaScript threw something without a text", None),
         ("<% throw { toString() { throw 1 } } %>", "JavaScript threw something without a text", None),
-        ("a<% return %>b", "returned before its end", None),
+        ("a<% return %>b", "the prompt returned before its end, without a text", None),
     ],
 )
 def test_what_the_code_throws_is_told_with_its_line(source: str, reason: str, line: int | None) -> None:
     with pytest.raises(RenderFault) as caught:
         render(source)
-    assert reason in caught.value.reason
+    assert caught.value.reason == reason
     assert caught.value.line == line
 
 

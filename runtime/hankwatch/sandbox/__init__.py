@@ -1,4 +1,4 @@
-"""One worker process for templates; see ``sandbox.Sandbox``.
+"""One worker process for templates, Zod texts and schemas; see ``sandbox.Sandbox``.
 
 Nothing is imported here: the worker starts through this package and its start-up time counts.
 """

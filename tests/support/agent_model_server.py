@@ -200,7 +200,7 @@ def shell_call(tools: Mapping[str, Json], command: str) -> tuple[str, Json]:
 class AgentModelServer:
     """Says the steps of ``script`` in turn; keeps the body of every request."""
 
-    script: Sequence[Step]
+    script: Sequence[Step] = ()
     bodies: list[str] = field(default_factory=list)
     unknown_paths: list[str] = field(default_factory=list)
     port: int = 0
@@ -220,16 +220,17 @@ class AgentModelServer:
         turn = min(request.turn - (self.spoken_before or 0), len(self.script) - 1)
         step = self.script[turn] if request.tools else Step("A title")
         if step.status != 200:
-            return step.status, {"error": {"type": "error", "code": step.status, "message": step.text}}, None
+            kind = "authentication_error" if step.status == 401 else "invalid_request_error"
+            return step.status, {"type": "error", "error": {"type": kind, "message": step.text}}, None
         call = shell_call(request.tools, step.shell) if step.shell else None
         whole, events = form.reply(Reply(f"{len(self.bodies):020}", step.text, call))
         return 200, whole, events if request.stream else None
 
 
 @contextmanager
-def agent_model_server(*script: Step) -> Iterator[AgentModelServer]:
-    """A running server; it is closed at the end."""
-    server = AgentModelServer(script)
+def agent_model_server() -> Iterator[AgentModelServer]:
+    """A running server, to be given its script; it is closed at the end."""
+    server = AgentModelServer()
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

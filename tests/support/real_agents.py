@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from uuid import uuid4
 
 from hankwatch.agents.catalogue import PROGRAMS
 from hankwatch.agents.evidence import Evidence
@@ -19,7 +20,7 @@ from hankwatch.agents.signals import Result, Signal
 from hankwatch.agents.translate import Translator
 from hankwatch.core.clock import SystemClock
 from hankwatch.events.envelope import EventData
-from hankwatch.processes.child import spawn
+from hankwatch.processes.child import Child, spawn
 
 KEY = "dummy-not-a-key"
 
@@ -31,8 +32,6 @@ class Setup:
     env: Mapping[str, str]
     model: str
     """As a hank names it."""
-    arguments: tuple[str, ...] = ()
-    """Fixed ones after the path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +41,6 @@ class Turn:
     events: list[tuple[str, EventData]]
     session_id: str
     outcome: Outcome
-    lines: list[bytes]
-    counts: Mapping[str, int]
     stderr: str
 
     def of(self, event_type: str) -> list[EventData]:
@@ -59,6 +56,7 @@ def _claude(home: Path, url: str, path: str) -> Setup:
     quiet = ("DISABLE_TELEMETRY", "DISABLE_ERROR_REPORTING", "DISABLE_AUTOUPDATER")
     env = {
         **dict.fromkeys((*quiet, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC"), "1"),
+        "CLAUDE_CODE_MAX_RETRIES": "0",
         "ANTHROPIC_BASE_URL": url,
         "ANTHROPIC_API_KEY": KEY,
     }
@@ -119,6 +117,9 @@ def _vibe(home: Path, url: str, path: str) -> Setup:
 
 def _openhands(home: Path, url: str, path: str) -> Setup:
     quiet = {"OPENHANDS_SUPPRESS_BANNER": "1", "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
+    # It fetches skills from a public repository at each start; here it finds none, at once.
+    git = {"COUNT": "1", "KEY_0": "url.file:///nonexistent/.insteadOf", "VALUE_0": "https://github.com/"}
+    quiet |= {f"GIT_CONFIG_{name}": value for name, value in git.items()}
     return Setup({"LLM_BASE_URL": f"{url}/v1", "LLM_API_KEY": KEY, **quiet}, "openai/fake-model")
 
 
@@ -157,42 +158,43 @@ def find(name: str) -> str | None:
 def program(name: str, path: str, home: Path, url: str) -> tuple[AgentProgram, str]:
     """The program as an agent, and the model to ask for."""
     setup = SETUPS[name](home, url, path)
-    return PROGRAMS[name]((path, *setup.arguments), setup.env), setup.model
+    return PROGRAMS[name]((path,), setup.env), setup.model
 
 
-async def play(agent: AgentProgram, command: Command, home: Path, marker: str) -> Turn:
-    """Run one turn to its end, as the runner does."""
-    dialect, translator, evidence = agent.dialect(), Translator("codon"), Evidence()
-    clock = SystemClock()
+async def play(
+    agent: AgentProgram,
+    command: Command,
+    home: Path,
+    translator: Translator,
+    answer: Callable[[Signal], bytes | None] = lambda _: None,
+) -> Turn:
+    """Run one turn to its end, as the runner does; ``answer`` may say what to write to stdin after a signal."""
+    dialect, evidence, clock = agent.dialect(), Evidence(), SystemClock()
     events: list[tuple[str, EventData]] = []
-    lines: list[bytes] = []
     cwd = home / "work"
     cwd.mkdir(exist_ok=True)
 
-    def take(signals: list[Signal]) -> bool:
-        ended = False
+    async def take(signals: list[Signal], child: Child) -> None:
         for signal in signals:
             evidence.note(signal)
             events.extend((p.TYPE, p.dump()) for p in translator.translate(signal, int(clock.monotonic() * 1000)))
-            ended |= isinstance(signal, Result)
-        return ended
+            if line := answer(signal):
+                await child.send(line)
+            if isinstance(signal, Result):
+                child.close_stdin()
 
     env = {**clean_environment(home), **command.env}
-    async with spawn(
-        command.argv, cwd=cwd, env=env, marker=marker, clock=clock, stdin=bool(command.stdin_lines)
-    ) as child:
+    marker, has_input = f"{home.name}-{uuid4().hex}/codon/1", bool(command.stdin_lines)
+    async with spawn(command.argv, cwd=cwd, env=env, marker=marker, clock=clock, stdin=has_input) as child:
         for prompt in command.stdin_lines:
             await child.send(prompt)
-        if command.stdin_lines and not command.stdin_open:
+        if has_input and not command.stdin_open:
             child.close_stdin()
         async for line in child.lines():
-            lines.append(line.data)
-            if take(dialect.feed(line.data)):
-                child.close_stdin()
+            await take(dialect.feed(line.data), child)
+        await take(dialect.finish(), child)
         exit_ = await child.wait()
-    take(dialect.finish())
-    events.extend((p.TYPE, p.dump()) for p in translator.finish())
     ending = evidence.ending(
         exit_code=exit_.code, signal=exit_.signal, states_result=dialect.states_result, stderr=child.stderr_tail()
     )
-    return Turn(events, translator.session_id, decide(ending), lines, +translator.counts, child.stderr_tail())
+    return Turn(events, translator.session_id, decide(ending), child.stderr_tail())

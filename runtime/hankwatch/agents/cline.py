@@ -149,9 +149,10 @@ def _tokens(usage: Record) -> Tokens:
 
 @dataclass(frozen=True, slots=True)
 class Cline(Launch):
-    """The real program. It takes its prompt as an argument only (it reads a stdin that is a pipe, not a socket).
+    """The real program. It resumes sessions only for a person at a terminal.
 
-    A system prompt of one's own would replace its own, so ours goes into the prompt.
+    It takes its prompt as an argument only, as it reads a stdin that is a pipe and not one that is a socket. A
+    system prompt of one's own would replace its own, so ours goes into the prompt.
     """
 
     executable: Sequence[str] = ("cline",)
@@ -160,17 +161,6 @@ class Cline(Launch):
 
     def command(self, request: TurnRequest) -> Command:
         """See ``AgentProgram.command``; it approves everything unless told otherwise."""
-        return self._command(request)
-
-    def resume(self, request: TurnRequest, session_id: str) -> Command:
-        """See ``Resumes``."""
-        return self._command(request, "--id", session_id)
-
-    def dialect(self) -> ClineDialect:
-        """See ``AgentProgram.dialect``."""
-        return ClineDialect()
-
-    def _command(self, request: TurnRequest, *session: str) -> Command:
         provider, slash, name = (request.model or "").partition("/")
         model: tuple[str, ...] = ()
         if slash:
@@ -183,4 +173,8 @@ class Cline(Launch):
             model = ("-m", provider)
         # A newline more, and no prompt is taken for one of its commands, such as "history".
         prompt = as_argument(f"{with_system_prompt(request)}\n")
-        return Command((*self.executable, "--json", *model, *session, "--", prompt), self.env)
+        return Command((*self.executable, "--json", *model, "--", prompt), self.env)
+
+    def dialect(self) -> ClineDialect:
+        """See ``AgentProgram.dialect``."""
+        return ClineDialect()

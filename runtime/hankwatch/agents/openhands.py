@@ -23,6 +23,7 @@ from hankwatch.agents.signals import (
 )
 
 _FINISHED = b"Agent finished"
+_UNANSWERED = "finished without an answer of the agent"
 _CONVERSATION = re.compile(rb"Conversation ID: ([0-9a-f]{32})")
 _STILL_RUNNING = -1.0
 """The exit code of a command that has none yet."""
@@ -34,7 +35,7 @@ class OpenhandsDialect(TableDialect):
     """Reads events by their ``kind``, between lines of plain text of which two say something.
 
     ``Agent finished`` is the result line: a success when the agent's own words, or its ``finish`` tool, came
-    last, and doubted otherwise, because the program stops (and exits 0) after a fatal API error as well. The
+    last. Otherwise the program gave up, as it does (exiting with 0) when its model fails again and again. The
     session's id is printed at the very end. No tokens, no money, no model.
     """
 
@@ -62,12 +63,8 @@ class OpenhandsDialect(TableDialect):
         """See ``TableDialect.banner``."""
         line = junk.line.strip()
         if line == _FINISHED and self._begun:
-            yield Result(
-                success=True,
-                text=self._answer or "",
-                subtype="finished",
-                terminal_reason="completed" if self._answer is not None else "no answer",
-            )
+            answered = self._answer is not None
+            yield Result(answered, text=self._answer or _UNANSWERED, subtype="finished" if answered else _UNANSWERED)
         elif found := _CONVERSATION.fullmatch(line):
             yield Started(found[1].decode())
         else:

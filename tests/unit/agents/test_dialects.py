@@ -363,20 +363,20 @@ OBSERVED = openhands("ObservationEvent", tool_name="terminal", tool_call_id="t",
 
 
 @pytest.mark.parametrize(
-    ("last", "terminal_reason"),
+    ("last", "success"),
     [
-        (AGENT_SAYS, "completed"),
-        (openhands("ActionEvent", tool_name="finish", tool_call_id="t", action={"message": "Hi."}), "completed"),
-        (OBSERVED, "no answer"),
-        (openhands("ConversationErrorEvent", code="LLMAuthenticationError", detail="bad key"), "no answer"),
+        (AGENT_SAYS, True),
+        (openhands("ActionEvent", tool_name="finish", tool_call_id="t", action={"message": "Hi."}), True),
+        (OBSERVED, False),
+        (openhands("ConversationErrorEvent", code="LLMAuthenticationError", detail="bad key"), False),
     ],
 )
-def test_openhands_finishes_well_when_the_agent_had_the_last_word(last: dict[str, Any], terminal_reason: str) -> None:
+def test_openhands_finishes_well_when_the_agent_had_the_last_word(last: dict[str, Any], success: bool) -> None:
     dialect = OpenhandsDialect()
     fed(dialect, AGENT_SAYS, last)
     [result] = dialect.feed(b"Agent finished")
     assert isinstance(result, Result)
-    assert (result.success, result.terminal_reason) == (True, terminal_reason)
+    assert (result.success, result.text) == (success, "Hi." if success else "finished without an answer of the agent")
 
 
 def test_openhands_prints_its_session_as_text() -> None:

@@ -230,13 +230,16 @@ def test_what_the_author_fixed_is_not_said_again(name: str, fixed: tuple[str, ..
         ("copilot", "--resume=s1"),
         ("vibe", "--resume s1"),
         ("openhands", "--resume s1"),
-        ("cline", "--id s1"),
     ],
 )
 def test_a_session_is_resumed_by_its_id(name: str, expected: str) -> None:
     program = PROGRAMS[name]((name,), {})
     assert isinstance(program, Resumes)
     assert expected in " ".join(program.resume(TurnRequest("Go on."), "s1").argv)
+
+
+def test_cline_resumes_for_a_person_only() -> None:
+    assert not isinstance(PROGRAMS["cline"](("cline",), {}), Resumes)
 
 
 @pytest.mark.parametrize("name", sorted(PROGRAMS.keys() - {"claude"}))

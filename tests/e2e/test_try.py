@@ -104,21 +104,14 @@ def test_what_would_have_fired_did_fire(looker: Cli, fixtures: Path) -> None:
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202etext\r\x08"
 
 
-@pytest.mark.parametrize("options", [(), ("--render",)], ids=str)
-def test_event_text_never_reaches_the_terminal_raw(cli: Cli, options: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("command", ["try", "try --render", "tail", "tail -v", "tail --json", "journal stats"])
+def test_event_text_never_reaches_the_terminal_raw(cli: Cli, command: str) -> None:
     config = sentinel(cli, userPromptText="{{ it.events[0].data.message }}", execution={"strategy": "immediate"})
     path = journal(cli, event(1, "info", at(1), message=HOSTILE), event(2, f"odd{HOSTILE}", at(2)))
-    for arguments in (
-        ("try", config, path, *options),
-        ("tail", path),
-        ("tail", path, "-v"),
-        ("journal", "stats", path),
-    ):
-        done = cli(*arguments)
-        assert done.code == 0
-        for control in ("\x1b", "\x07", "\x9b", "\r", "\x08"):
-            assert control not in done.out + done.err
-    assert "\x9b" not in cli("tail", path, "--json").out
+    done = cli(*command.split(), *([config] if command.startswith("try") else []), path)
+    assert done.code == 0
+    for control in ("\x1b", "\x07", "\x9b", "\r", "\x08"):
+        assert control not in done.out + done.err
 
 
 def test_a_recording_may_be_packed_and_linked(cli: Cli, fixtures: Path) -> None:

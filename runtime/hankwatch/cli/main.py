@@ -50,6 +50,9 @@ def common(
     del debug  # looked for where a failure ends up
     context.obj = {"quiet": quiet, "verbose": verbose}
     _help_alone(context)
+    from hankwatch.cli import logs
+
+    logs.configure(_verbosity(context))
 
 
 @journal_app.callback(invoke_without_command=True)

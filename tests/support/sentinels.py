@@ -1,6 +1,6 @@
 """Sentinels over a virtual stream: a manager, a scripted model, templates rendered in this process."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +18,7 @@ from hankwatch.sandbox.sandbox import Engine, Sandbox
 from hankwatch.sentinels.config import SentinelEntry
 from hankwatch.sentinels.loader import SentinelSource, read_entry
 from hankwatch.sentinels.manager import CodonScope, SentinelManager
+from hankwatch.sentinels.retry import Retried, retry
 from hankwatch.stream.reader import JournalReader
 from hankwatch.testing import ScriptedModel, VirtualStream, open_test_stream
 
@@ -117,6 +118,19 @@ class Desk:
 
     def reader(self) -> JournalReader:
         return JournalReader(self.journal_path)
+
+    async def retry(self, sources: Mapping[str, Sequence[SentinelSource]], **options: Any) -> list[Retried]:
+        """Carry out again what failed."""
+        return await retry(
+            self.stream,
+            self.model,
+            InProcessSandbox(),
+            managed_dir=self.root / ".hankweave",
+            agent_root=self.root / "agentRoot",
+            clock=self.clock,
+            sources=sources,
+            **options,
+        )
 
     def report(self, sentinel_id: str = "narrator") -> Path:
         """The only report of a sentinel in its managed folder."""

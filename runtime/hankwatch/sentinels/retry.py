@@ -6,14 +6,19 @@ events are read back and put to the sentinel as it is configured now, in a new l
 earlier retry, is not repeated; what fails again can be retried again.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Literal
 
+from hankwatch.core.clock import Clock
 from hankwatch.core.text import shorten
 from hankwatch.events.catalogue import routing
 from hankwatch.events.codec import parse_stamp
 from hankwatch.events.envelope import Event, EventData, Routing
+from hankwatch.events.run import CodonStarted
+from hankwatch.llm.client import ModelClient
+from hankwatch.sandbox.sandbox import Sandbox
 from hankwatch.sentinels.crash import LIFECYCLE_TYPES
 from hankwatch.sentinels.fire import Failure
 from hankwatch.sentinels.loader import SentinelSource
@@ -21,6 +26,7 @@ from hankwatch.sentinels.manager import SentinelManager
 from hankwatch.sentinels.prompts import CodonScope
 from hankwatch.sentinels.strategies import Batch, Cause
 from hankwatch.stream.reader import JournalReader
+from hankwatch.stream.stream import EventStream
 
 _FAILED = frozenset({"llm-call-failed", "template-render-failed", "structured-output-invalid"})
 _REASON_CHARS = 500
@@ -123,43 +129,80 @@ class FailedTriggers:
 
 
 async def retry(
-    manager: SentinelManager,
-    journal: JournalReader,
-    sources: Mapping[str, Sequence[SentinelSource]],
+    stream: EventStream,
+    model: ModelClient,
+    sandbox: Sandbox,
     *,
+    managed_dir: Path,
+    agent_root: Path,
+    clock: Clock,
+    sources: Mapping[str, Sequence[SentinelSource]],
     sentinel_id: str | None = None,
+    persistence: bool = True,
 ) -> list[Retried]:
     """Carry out once more what failed; each trigger at most once, in the order in which they failed.
 
+    What a crash left loaded is closed first, so that what it was doing is retried too.
+
     Args:
-        manager: Entered, over an ``EventStream`` on the run's journal: opening that takes the run's lock, so a
-            live run is refused by it. What a crash left loaded is closed first.
-        journal: Reads the same journal.
+        stream: Live, on the run's own journal. Opening that takes the run's lock, which refuses a live run.
+        model: Answers; warmed up where it is a router.
+        sandbox: Entered.
+        managed_dir: The execution's managed folder, with that journal.
+        agent_root: Where reports with a ``/`` in their name lie.
+        clock: Real time.
         sources: The sentinels of each codon by its authored id, as ``LoadedHank.sentinels`` has them.
         sentinel_id: Only this sentinel's triggers.
+        persistence: Conversations are on disk.
 
     Returns:
         One line for each failed trigger, those that could not be tried included; empty when nothing had failed.
+
+    Raises:
+        InfrastructureError: the journal cannot be written.
     """
-    manager.close_left_loaded()
-    failed = FailedTriggers()
-    scopes: dict[str, CodonScope] = {}
-    for event in journal.read(types={*LIFECYCLE_TYPES, "codon.started"}):
-        failed.feed(event)
-        if event.type == "codon.started":
-            scopes[event.data["codonId"]] = _scope(event.data)
-    groups = failed.of(sentinel_id)
-    wanted = {id_ for group in groups.values() for trigger in group for id_ in trigger.event_ids or ()}
-    events: dict[str, Event] = {}
-    for event in journal.read() if wanted else ():
-        if event.id in wanted and routing(event.type, event.data) is not Routing.NEVER:
-            events.setdefault(event.id, event)
+    manager = SentinelManager(
+        stream,
+        model,
+        sandbox,
+        managed_dir=managed_dir,
+        agent_root=agent_root,
+        clock=clock,
+        persistence=persistence,
+    )
     results: list[Retried] = []
-    for (name, codon_id), group in groups.items():
-        source = next((s for s in sources.get(group[0].base_codon_id, ()) if s.id == name), None)
-        scope = scopes.get(codon_id) or CodonScope(codon_id, group[0].base_codon_id, codon_id, None, "")
-        results += await _retry_group(manager, group, source, scope, events)
+    async with manager:
+        manager.close_left_loaded()
+        journal = JournalReader(managed_dir / "events" / "events.jsonl")
+        failed, scopes = _read(journal)
+        groups = failed.of(sentinel_id)
+        events = _events(
+            journal, {i for group in groups.values() for trigger in group for i in trigger.event_ids or ()}
+        )
+        for (name, codon_id), group in groups.items():
+            source = next((s for s in sources.get(group[0].base_codon_id, ()) if s.id == name), None)
+            scope = scopes.get(codon_id) or CodonScope(codon_id, group[0].base_codon_id, codon_id, None, "")
+            results += await _retry_group(manager, group, source, scope, events)
     return results
+
+
+def _read(journal: JournalReader) -> tuple[FailedTriggers, dict[str, CodonScope]]:
+    """What failed, and the codons it was seen in."""
+    failed, scopes = FailedTriggers(), dict[str, CodonScope]()
+    for event in journal.read(types={*LIFECYCLE_TYPES, CodonStarted.TYPE}):
+        failed.feed(event)
+        if event.type == CodonStarted.TYPE:
+            scopes[event.data["codonId"]] = _scope(event.data)
+    return failed, scopes
+
+
+def _events(journal: JournalReader, ids: Collection[str]) -> dict[str, Event]:
+    """Those events, as the sentinels saw them."""
+    found: dict[str, Event] = {}
+    for event in journal.read() if ids else ():
+        if event.id in ids and routing(event.type, event.data) is not Routing.NEVER:
+            found.setdefault(event.id, event)
+    return found
 
 
 async def _retry_group(

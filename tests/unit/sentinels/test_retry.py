@@ -9,7 +9,7 @@ from tests.support.sentinels import Desk, desk, scope, source
 
 from hankwatch.events.run import CodonStarted, Info
 from hankwatch.sentinels.loader import SentinelSource
-from hankwatch.sentinels.retry import Retried, retry
+from hankwatch.sentinels.retry import Retried
 from hankwatch.testing import Answer, ScriptedModel, failure, hang
 
 PROMPT = {
@@ -40,7 +40,7 @@ async def run(root: Path, answers: Any, made: SentinelSource, *texts: str, budge
 async def again(root: Path, answers: Any, made: SentinelSource | None, **options: Any) -> tuple[list[Retried], Desk]:
     sources: Mapping[str, Sequence[SentinelSource]] = {"build": [made] if made else []}
     async with desk(root, answers) as d:
-        return await retry(d.manager, d.reader(), sources, **options), d
+        return await d.retry(sources, **options), d
 
 
 def asked(d: Desk) -> list[str]:
@@ -175,5 +175,5 @@ async def test_a_retry_watches_nothing(tmp_path: Path) -> None:
                 d.stream.emit(Info(message="seen by nobody"))
 
         d.stream.subscribe(interrupt, name="test")
-        await retry(d.manager, d.reader(), {"build": [narrator()]})
+        await d.retry({"build": [narrator()]})
         assert len(d.triggers()) == 1

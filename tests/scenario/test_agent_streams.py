@@ -370,7 +370,9 @@ def test_counts_texts_and_tokens_equal_an_independent_count(name: str) -> None:
         assert usages == []
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name.startswith(("claude", "opencode"))])
+@pytest.mark.parametrize(
+    "name", [name for name in NAMES if name.startswith(("claude", "opencode", "qwen", "copilot", "vibe", "openhands"))]
+)
 def test_a_stream_copied_whole_counts_once(name: str) -> None:
     once = played(name)
     twice = play([*stream_lines(name), *stream_lines(name)])

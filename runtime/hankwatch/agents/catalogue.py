@@ -15,6 +15,7 @@ from hankwatch.agents.gemini import Gemini
 from hankwatch.agents.opencode import Opencode
 from hankwatch.agents.openhands import Openhands
 from hankwatch.agents.pi import Pi
+from hankwatch.agents.plugins import plugin_agent
 from hankwatch.agents.program import AgentProgram
 from hankwatch.agents.qwen import Qwen
 from hankwatch.agents.recorded import RecordedAgent
@@ -62,13 +63,14 @@ def agent_for(
     """The program a codon runs.
 
     Args:
-        agent: The codon's ``agent``: a name, ``recorded:PATH``, ``exec:COMMAND``, a spec, or None.
+        agent: The codon's ``agent``: a name (ours, or one of ``plugins.GROUP``), ``recorded:PATH``,
+            ``exec:COMMAND``, a spec, or None.
         model: The codon's model id; names the program when ``agent`` does not.
         hank_dir: What a relative PATH stands under.
         settings: How programs are started here, by name; what the codon says goes before it.
 
     Raises:
-        UsageError: No program has this name, or the command is none.
+        UsageError: No program has this name, a plugin's is broken, or the command is none.
     """
     spec = agent if isinstance(agent, AgentSpec) else AgentSpec(name=agent or program_for_model(model))
     kind, _, rest = spec.name.partition(":")
@@ -81,6 +83,8 @@ def agent_for(
             return ExecAgent(_split(rest) if rest else command or (), env)
         case _ if spec.name in PROGRAMS:
             return PROGRAMS[kind](command or (kind,), env)
+        case _ if added := plugin_agent(spec.name, command or (spec.name,), env):
+            return added
         case _:
             known = ", ".join(PROGRAMS)
             raise UsageError(f"no agent is named {spec.name!r}", hint=f"one of {known}, recorded:PATH or exec:COMMAND")

@@ -5,10 +5,25 @@ something else contradicts, and is no success. The rows of ``TABLE`` are tried i
 holds gives the status, and every row that holds is kept in ``Outcome.facts``, so both sides of a
 contradiction can be read.
 
-What counts as the result line: claude ``result``, codex ``turn.completed`` or ``turn.failed``, gemini
-``result`` with its status, opencode the last ``step_finish`` when its reason is not tool calls, pi
-``agent_end`` with the last message's stop reason. Only our own envelope may lack one (a journal cut before
-``codon.completed``); then the exit and the last word decide.
+What counts as the result line, and what the programs exit with (as seen with the real ones):
+
+=========  ===================================  ==========================================  ========  =======
+program    result line                          says success when                           API dead  SIGTERM
+=========  ===================================  ==========================================  ========  =======
+claude     ``result``                           subtype success, no ``is_error``            1         143
+codex      ``turn.completed``, ``turn.failed``  it is the first                             1         signal
+gemini     ``result``                           status success, no ``error``                144, 145  **0**
+qwen       ``result``                           always; its text then is an API error       **0**     signal
+opencode   a ``step_finish`` without calls      there is one                                1         killed
+pi         ``agent_end``                        the last stop reason is no error            **0**     143
+copilot    ``result``                           its ``exitCode`` is 0, after SIGTERM too    1         signal
+vibe       none                                 the exit is 0                               1, 2      3
+openhands  the line ``Agent finished``          the agent had the last word                 **0**     signal
+cline      ``run_result``                       finishReason completed                      1         killed
+=========  ===================================  ==========================================  ========  =======
+
+Besides vibe only our own envelope may lack one (a journal cut before ``codon.completed``); then the exit and
+the last word decide. Bold is an exit that lies; killed are those that do not end within 5 s.
 """
 
 import re

@@ -28,7 +28,9 @@ def stamp_ms(line: bytes) -> float | None:
     if not isinstance(record, dict):
         return None
     message = record.get("message")
-    value = record.get("timestamp") or (message.get("timestamp") if isinstance(message, dict) else None)
+    values = [record.get(key) for key in ("timestamp", "ts", "updatedAt")]
+    values.append(message.get("timestamp") if isinstance(message, dict) else None)
+    value = next((value for value in values if value), None)
     if isinstance(value, int | float):
         return float(value)
     try:

@@ -85,6 +85,7 @@ class Dialect(Protocol):
         ...
 
 
+@runtime_checkable
 class AgentProgram(Protocol):
     """One agent program."""
 

@@ -3,11 +3,11 @@
 import itertools
 
 import pytest
-from tests.support.agent_streams import play, stream_lines
+from tests.support.agent_streams import NAMES, play, stream_lines
 
 from hankwatch.agents.evidence import Evidence
 from hankwatch.agents.outcome import Ending, Status, decide
-from hankwatch.agents.signals import Reported, Result, Spoke, Started
+from hankwatch.agents.signals import ContextExceeded, Reported, Result, Spoke, Started
 
 GOOD = Result(success=True, subtype="success", terminal_reason="completed", text="Done.")
 
@@ -86,10 +86,88 @@ def test_exit_signal_and_last_word_speak_too(ending: Ending, status: Status) -> 
         ("pi-auth-error", 0, "failed"),
         ("pi-api-error-fatal", 0, "failed"),
         ("pi-killed", 143, "failed"),
+        ("qwen-success", 0, "success"),
+        ("qwen-auth-error", 0, "suspect"),
+        ("qwen-api-error-fatal", 0, "suspect"),
+        ("qwen-killed", 143, "failed"),
+        ("copilot-success", 0, "success"),
+        ("copilot-auth-error", 1, "failed"),
+        ("copilot-api-error-fatal", 1, "failed"),
+        ("copilot-api-error-retry", 0, "success"),
+        ("copilot-killed", 143, "failed"),
+        ("vibe-success", 0, "success"),
+        ("vibe-auth-error", 1, "failed"),
+        ("vibe-api-error-fatal", 2, "failed"),
+        ("vibe-killed", 3, "failed"),
+        ("openhands-success", 0, "success"),
+        ("openhands-bad-tool", 0, "success"),
+        ("openhands-api-error-fatal", 0, "failed"),
+        ("openhands-killed", 143, "failed"),
+        ("cline-success", 0, "success"),
+        ("cline-loop", 1, "failed"),
+        ("cline-auth-error", 1, "failed"),
+        ("cline-api-error-fatal", 1, "failed"),
+        ("cline-killed", 143, "failed"),
     ],
 )
 def test_a_recorded_run_ends_as_it_really_did(name: str, exit_code: int, status: Status) -> None:
     assert play(stream_lines(name)).outcome(exit_code).status == status
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name.endswith("-success")])
+def test_an_exit_that_contradicts_a_success_makes_it_doubtful_at_least(name: str) -> None:
+    played = play(stream_lines(name))
+    assert played.outcome(0).status == "success"
+    assert played.outcome(1).status == ("suspect" if played.states_result else "failed")
+
+
+ENDINGS = ("-killed", "-auth-error", "-api-error-fatal")
+EXIT_ALONE_TELLS = "vibe"
+RAN_AWAY = "opencode-api-error-fatal"
+"""Cut after a step that had gone well; the program would have gone on for ever."""
+BROKEN = [
+    name for name in NAMES if name.endswith(ENDINGS) and name != RAN_AWAY and not name.startswith(EXIT_ALONE_TELLS)
+]
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_no_exit_code_makes_a_success_of_a_broken_stream(name: str) -> None:
+    assert play(stream_lines(name)).outcome(0).status != "success"
+
+
+CONTEXT_FULL = {name for name in NAMES if name.endswith("-api-error-fatal")} - {"vibe-api-error-fatal"}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_stream_says_whether_the_context_was_full(name: str) -> None:
+    assert play(stream_lines(name)).outcome(1).context_exceeded is (name in CONTEXT_FULL)
+
+
+def test_a_full_context_is_noticed_in_stderr_when_the_stream_has_no_words() -> None:
+    ending = Ending(None, 2, states_result=False, stderr="Error: 400: prompt is too long: 250000 tokens")
+    assert decide(ending).context_exceeded
+
+
+@pytest.mark.parametrize(
+    ("result", "full"),
+    [
+        (Result(success=False, is_error=True, text="context_length_exceeded"), True),
+        (Result(success=False, text="Claude's response exceeded the 32000 output token maximum"), True),
+        (Result(success=False, text="API Error: terminated"), True),
+        (Result(success=True, subtype="success", text="The article says that a prompt is too long."), False),
+        (Result(success=False, text="429"), False),
+    ],
+)
+def test_only_an_errors_text_says_that_the_context_was_full(result: Result, full: bool) -> None:
+    assert decide(Ending(result, 0)).context_exceeded is full
+
+
+def test_a_turn_that_went_on_after_its_context_was_full_succeeds_and_says_so() -> None:
+    evidence = Evidence()
+    for signal in (Started("s"), ContextExceeded("compacted"), Spoke("message", "going on"), GOOD):
+        evidence.note(signal)
+    outcome = decide(evidence.ending(exit_code=0))
+    assert (outcome.status, outcome.context_exceeded) == ("success", True)
 
 
 def test_the_reason_is_what_the_failure_said_before_what_the_process_said() -> None:

@@ -1,11 +1,15 @@
 """Signals become the codon's payloads, and nothing disappears uncounted."""
 
+import json
 from typing import Any
 
 import pytest
 
+from hankwatch.agents.envelope import EnvelopeDialect
 from hankwatch.agents.signals import (
+    ContextExceeded,
     Junk,
+    ModelUse,
     Recorded,
     Reported,
     Result,
@@ -170,6 +174,30 @@ def test_an_unknown_cost_stays_null_in_the_final_usage() -> None:
 
 def test_without_any_usage_there_is_no_final_one() -> None:
     assert Translator("c").finish() == []
+
+
+def test_the_final_usage_is_split_by_model_where_the_program_says_so() -> None:
+    translator = Translator("c")
+    part = {"m": ModelUse(Tokens(1, 2, 3, 4), 0.5)}
+    [increment] = dumped(translator, Used(Tokens(1, 2, 3, 4), cost_usd=0.5, total=True, by_model=part))
+    [final] = (payload.dump() for payload in translator.finish())
+    assert "modelUsage" not in increment
+    assert final["modelUsage"] == {
+        "m": {
+            "inputTokens": 1,
+            "outputTokens": 2,
+            "cacheReadInputTokens": 4,
+            "cacheCreationInputTokens": 3,
+            "costUSD": 0.5,
+        }
+    }
+
+
+@pytest.mark.parametrize("signal", [Retried("529"), ContextExceeded("compacted")])
+def test_what_the_program_does_about_its_model_is_told_and_read_back(signal: Retried | ContextExceeded) -> None:
+    [info] = dumped(Translator("c"), signal)
+    line = json.dumps({"id": "1", "timestamp": "2026-11-30T15:18:34Z", "type": "info", "data": info}).encode()
+    assert EnvelopeDialect().feed(line) == [signal]
 
 
 def test_junk_is_counted() -> None:

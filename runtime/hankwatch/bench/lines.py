@@ -2,7 +2,7 @@
 
 import gzip
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -54,6 +54,19 @@ def journal_events(path: Path) -> Iterator[Event | None]:
                 continue
             at_ms = max(at_ms, event.at_ms)
             yield event
+
+
+def events_with(path: Path, word: bytes) -> Iterator[Event]:
+    """The events of a journal of ours whose lines contain ``word``, without reading into the others.
+
+    Raises:
+        UsageError: the file cannot be read to its end.
+    """
+    with _opened(path) as file:
+        for line in file:
+            if word in line:
+                with suppress(BadLine):
+                    yield decode_line(line, received_ms=NO_STAMP_MS).event
 
 
 def _first_stamp(path: Path) -> int:

@@ -13,7 +13,7 @@ from hankwatch.agents.program import Dialect
 from hankwatch.agents.signals import Junk, Signal
 from hankwatch.agents.translate import Translator
 from hankwatch.bench.journal_view import Part, Repeats, started_run, transition
-from hankwatch.bench.lines import LINE_GAP_MS, NO_STAMP_MS, journal_events, lines
+from hankwatch.bench.lines import LINE_GAP_MS, NO_STAMP_MS, events_with, journal_events, lines
 from hankwatch.core.clock import StreamTime
 from hankwatch.core.errors import UsageError
 from hankwatch.events.envelope import Event, format_stamp
@@ -181,7 +181,7 @@ def open_source(
 
 def _latest_run(journal: Path) -> str | None:
     """The run that an execution's journal ends with; None when it holds none."""
-    started = [event for event in journal_events(journal) if event is not None and transition(event) == "RunStarted"]
+    started = [event for event in events_with(journal, b"RunStarted") if transition(event) == "RunStarted"]
     return started_run(started[-1]) if started else None
 
 

@@ -75,9 +75,9 @@ class Measured:
     rss_bytes: list[int] = field(default_factory=list)
     """At 10 % and at the end."""
     alone_us: list[float] = field(default_factory=list)
-    """What an emit took on a stream without sentinels."""
+    """What an emit took in a run without sentinels."""
     observed_us: list[float] = field(default_factory=list)
-    """The same event on the one with a hundred, which none of them waits for."""
+    """The same event, which none of them waits for, in the one with a hundred."""
 
     def ratio(self, percent: int) -> float:
         """Of the two, at a percentile."""
@@ -106,7 +106,7 @@ def open_stream(path: Path) -> tuple[EventStream, StreamTime]:
 
 
 @asynccontextmanager
-async def observed(root: Path) -> AsyncIterator[tuple[EventStream, StreamTime, SentinelManager, Attached]]:
+async def observed(root: Path, made: list[SentinelSource]) -> AsyncIterator[tuple[EventStream, StreamTime, Attached]]:
     managed = root / ".hankweave"
     (root / "agentRoot").mkdir(parents=True)
     stream, stream_time = open_stream(managed / "events" / "events.jsonl")
@@ -118,8 +118,8 @@ async def observed(root: Path) -> AsyncIterator[tuple[EventStream, StreamTime, S
         agent_root=root / "agentRoot",
         clock=VirtualClock(),
     )
-    async with manager, manager.attach(scope(), sentinels()) as attached:
-        yield stream, stream_time, manager, attached
+    async with manager, manager.attach(scope(), made) as attached:
+        yield stream, stream_time, attached
     stream.close()
 
 
@@ -132,9 +132,11 @@ def emit_timed(stream: EventStream, text: str, times_us: list[float]) -> None:
 
 async def soak(root: Path, events: int) -> tuple[Measured, Attached]:
     measured = Measured()
-    alone, _ = open_stream(root / "alone" / "events.jsonl")
     rounds = events // PER_ROUND
-    async with observed(root / "observed") as (stream, stream_time, _, attached):
+    async with (
+        observed(root / "alone", []) as (alone, _, _),
+        observed(root / "observed", sentinels()) as (stream, stream_time, attached),
+    ):
         for number in range(rounds):
             stream_time.advance_to(stream_time.now_ms() + 1_000)
             for place in range(PER_ROUND // 2):
@@ -151,7 +153,6 @@ async def soak(root: Path, events: int) -> tuple[Measured, Attached]:
                 measured.observed_us.clear()
         measured.rss_bytes.append(rss_bytes())
         await attached.drain(0.0)
-    alone.close()
     return measured, attached
 
 

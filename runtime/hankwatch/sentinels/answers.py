@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hankwatch.core.errors import HankwatchError
 from hankwatch.core.text import clean_json, shorten, strip_controls
 from hankwatch.llm.client import Message, ModelReply, ModelRequest
 from hankwatch.sandbox.sandbox import Sandbox
@@ -20,10 +19,8 @@ _LANGUAGE = re.compile(r"[\w+.-]*")
 Ask = Callable[[ModelRequest], Awaitable[ModelReply]]
 
 
-class AnswerInvalid(HankwatchError):
-    """A structured answer that does not fit its schema, also after its repair."""
-
-    code = "structured-output-invalid"
+class AnswerInvalid(Exception):
+    """A structured answer that does not fit its schema, also after its repair; becomes its trigger's failure."""
 
     def __init__(self, errors: tuple[str, ...], reply: str) -> None:
         self.errors = errors

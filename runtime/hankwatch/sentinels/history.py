@@ -56,6 +56,10 @@ def history_path(managed_dir: Path, sentinel_id: str, codon_id: str) -> ReportPa
     return ReportPath(managed_dir.parent, parts, "/".join(parts))
 
 
+_Version = tuple[int, int, int]
+"""A file as it was at one moment: node, size, time of change."""
+
+
 class Conversation:
     """The turns of one sentinel in one codon.
 
@@ -73,10 +77,11 @@ class Conversation:
         """What was wrong with the file when it was read."""
         self._limit = config.trimming_strategy
         self._path = path
-        self._written = found = self._read()
-        self._turns, bad = _parse(found) if found is not None else ([], None)
+        self._version = self._found_version()
+        found = self._read()
+        self._turns, bad = ([], None) if self._version is None else _parse(found)
         self._trim()
-        if found is not None and bad is not None:
+        if bad is not None:
             self.damage = self._set_aside(found, bad)
             self._save()
 
@@ -99,8 +104,8 @@ class Conversation:
         """
         self._turns.append(turn)
         self._trim()
-        found = self._read()
-        damage = self._set_aside(found, 0) if found is not None and found != self._written else None
+        found = self._found_version()
+        damage = None if found in {None, self._version} else self._set_aside(self._read(), 0)
         self._save()
         return damage
 
@@ -110,19 +115,29 @@ class Conversation:
         else:
             self._turns = _latest(self._turns, self._limit.max_tokens)
 
-    def _read(self) -> bytes | None:
+    def _found_version(self) -> _Version | None:
+        """Which version of the file is there; None without one."""
         if self._path is None:
             return None
         with opened(self._path, create=False) as fd:
             if fd is None:
                 return None
+            facts = os.fstat(fd)
+            return facts.st_ino, facts.st_size, facts.st_mtime_ns
+
+    def _read(self) -> bytes:
+        if self._path is None:
+            return b""
+        with opened(self._path, create=False) as fd:
+            if fd is None:
+                return b""
             with os.fdopen(os.dup(fd), "rb") as file:
                 return file.read()
 
     def _save(self) -> None:
         if self._path is not None:
-            self._written = orjson.dumps([*_entries(self._turns)], option=orjson.OPT_INDENT_2)
-            replace(self._path, self._written)
+            replace(self._path, orjson.dumps([*_entries(self._turns)], option=orjson.OPT_INDENT_2))
+            self._version = self._found_version()
 
     def _set_aside(self, data: bytes, entries: int) -> Damage:
         assert self._path is not None

@@ -50,11 +50,10 @@ class Shown:
     @property
     def notice(self) -> str:
         """What the prompt says of it."""
+        said = [f"the oldest {self.dropped} are left out"] if self.dropped else []
+        said += [f"the oldest {self.shortened} shown are without their long texts"] if self.shortened else []
         total = len(self.events) + self.dropped
-        return (
-            f"[Shortened to fit the model's context window: of {total} events, the oldest {self.dropped} are left out, "
-            f"and the next {self.shortened} are shown without their long texts.]\n\n"
-        )
+        return f"[Shortened to fit the model's context window: of {total} events {' and '.join(said)}.]\n\n"
 
 
 Render = Callable[[Shown], Awaitable["tuple[Message, ...]"]]

@@ -3,10 +3,12 @@
 import json
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from tests.support.sentinels import Desk, desk, scope, source
 
+from hankwatch.sentinels import history as history_module
 from hankwatch.sentinels.window import TOKENS_PER_MESSAGE, estimate_tokens
 from hankwatch.testing import Answer, ScriptedModel, failure
 
@@ -231,6 +233,18 @@ async def test_a_history_that_cannot_be_written_is_told_and_comes_with_the_next_
         await say(d, "two")
         assert len(json.loads(history(tmp_path).read_text())) == 4
         assert not elsewhere.exists()
+
+
+async def test_a_disk_that_was_full_for_a_while_is_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with desk(tmp_path, answering()) as d, d.manager.attach(scope(), [talker()]):
+        await say(d, "one")
+        with monkeypatch.context() as full:
+            full.setattr(history_module, "replace", Mock(side_effect=OSError("no space")))
+            await say(d, "two")
+        await say(d, "three")
+        assert [data["errorType"] for data in d.said("error")] == ["file-write-failed"]
+        assert d.stream.of_type("info")[-1].data["message"] == "three"
+        assert len(json.loads(history(tmp_path).read_text())) == 4
 
 
 async def test_a_structured_conversation_remembers_the_question_without_its_instructions(tmp_path: Path) -> None:

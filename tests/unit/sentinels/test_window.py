@@ -60,8 +60,8 @@ async def test_the_oldest_events_lose_their_bodies_first_and_the_prompt_says_so(
     async with desk(tmp_path, model=Small(1_000)) as d, d.manager.attach(scope(), [counting(10)]) as attached:
         await fire(d, 10, 300)
         assert prompt(d).startswith(
-            "[Shortened to fit the model's context window: of 10 events, the oldest 0 are left out, and the next 2 are "
-            "shown without their long texts.]\n\n[302 characters left out]|[302 characters left out]|2:xxx"
+            "[Shortened to fit the model's context window: of 10 events the oldest 2 shown are without their long "
+            "texts.]\n\n[302 characters left out]|[302 characters left out]|2:xxx"
         )
         assert prompt(d).endswith("|2")
         assert d.said("output")[0]["omitted"] == 2
@@ -72,7 +72,7 @@ async def test_then_the_oldest_events_go_and_the_newest_stays(tmp_path: Path) ->
     async with desk(tmp_path, model=Small(250)) as d, d.manager.attach(scope(), [counting(50)]):
         await fire(d, 50, 300)
         notice, _, shown = prompt(d).partition("\n\n")
-        assert "of 50 events, the oldest 39 are left out, and the next 11 are" in notice
+        assert "of 50 events the oldest 39 are left out and the oldest 11 shown are without" in notice
         assert shown.count("[303 characters left out]") == 11
         assert d.said("output")[0]["omitted"] == 50
 

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from tests.support.agent_streams import GOLDEN, NAMES, Played, golden_text, play, raw_records, stream_lines
 
+from hankwatch.agents.detect import program_of
+
 TOKEN_KEYS = ("inputTokens", "outputTokens", "cacheCreationTokens", "cacheReadTokens")
 
 
@@ -27,6 +29,14 @@ def test_a_stream_becomes_its_golden_events(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_program_is_recognised_by_its_lines_alone(name: str) -> None:
     assert played(name).program == name.split("-", maxsplit=1)[0]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_line_is_taken_for_another_programs(name: str) -> None:
+    program = name.split("-", maxsplit=1)[0]
+    seen = {program_of(line) for line in stream_lines(name)}
+    # What qwen calls a user's line is exactly Claude's; its first line is not.
+    assert seen - {None, program} <= ({"claude"} if program == "qwen" else set())
 
 
 @pytest.mark.parametrize("name", NAMES)

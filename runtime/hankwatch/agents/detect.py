@@ -79,9 +79,11 @@ def _is_copilot(kind: str, record: Record) -> bool:
 
 
 def _is_qwen(kind: str, record: Record) -> bool:
-    """Claude's lines, told apart by what only qwen does: it names its version, and a line's id is its message's."""
-    own_id = record.text("message", "id")
-    return "qwen_code_version" in record.raw or (kind == "assistant" and own_id != "" and own_id == record.text("uuid"))
+    """Claude's lines, told apart by what qwen alone writes; its ``user`` lines have nothing of the kind."""
+    if kind == "assistant":
+        message_id = record.text("message", "id")
+        return message_id != "" and message_id == record.text("uuid")
+    return "qwen_code_version" in record.raw or (kind == "result" and "total_tokens" in record.child("usage").raw)
 
 
 _SHAPES: tuple[tuple[str, Callable[[str, Record], bool]], ...] = (

@@ -4,16 +4,14 @@ import json
 from typing import Any
 
 import pytest
+from tests.support.dialects import fed, results
 
 from hankwatch.agents.claude import ClaudeDialect
-from hankwatch.agents.cline import ClineDialect
 from hankwatch.agents.codex import CodexDialect
-from hankwatch.agents.copilot import CopilotDialect
 from hankwatch.agents.detect import DIALECTS, DetectingDialect, detect
 from hankwatch.agents.envelope import EnvelopeDialect
 from hankwatch.agents.gemini import GeminiDialect
 from hankwatch.agents.opencode import OpencodeDialect
-from hankwatch.agents.openhands import OpenhandsDialect
 from hankwatch.agents.pi import PiDialect
 from hankwatch.agents.program import Dialect
 from hankwatch.agents.qwen import QwenDialect
@@ -24,7 +22,6 @@ from hankwatch.agents.signals import (
     Recorded,
     Result,
     Retried,
-    Signal,
     Spoke,
     Started,
     Tokens,
@@ -33,15 +30,6 @@ from hankwatch.agents.signals import (
     Used,
 )
 from hankwatch.agents.translate import Translator
-from hankwatch.agents.vibe import VibeDialect
-
-
-def fed(dialect: Dialect, *records: dict[str, Any]) -> list[Signal]:
-    return [signal for record in records for signal in dialect.feed(json.dumps(record).encode())] + dialect.finish()
-
-
-def results(signals: list[Signal]) -> list[ToolFinished]:
-    return [signal for signal in signals if isinstance(signal, ToolFinished)]
 
 
 @pytest.mark.parametrize("dialect", [*DIALECTS.values(), DetectingDialect])
@@ -290,187 +278,6 @@ def test_qwen_takes_what_the_cache_gave_out_of_the_input_and_adds_up_over_the_se
 def test_a_tool_that_qwen_was_stopped_in_is_cancelled() -> None:
     [result] = results(fed(QwenDialect(), claude_result("t", "[Operation Cancelled] Reason: User cancelled.")))
     assert result.outcome == "cancelled"
-
-
-# copilot
-
-
-def copilot(kind: str, **data: Any) -> dict[str, Any]:
-    return {"type": kind, "data": data, "id": "i", "parentId": "p", "timestamp": "2026-11-30T15:18:34Z"}
-
-
-@pytest.mark.parametrize(
-    ("data", "outcome"),
-    [
-        ({"success": True, "result": {"content": "x"}}, "ok"),
-        ({"success": True, "result": {"content": "x"}, "shellExecution": {"exitCode": 2}}, "error"),
-        ({"success": False, "error": {"message": "no", "code": "failure"}}, "error"),
-        ({"success": False, "error": {"message": "no", "code": "denied"}}, "denied"),
-    ],
-)
-def test_copilot_outcome_comes_from_flag_error_and_exit_code(data: dict[str, Any], outcome: str) -> None:
-    [result] = results(fed(CopilotDialect(), copilot("tool.execution_complete", toolCallId="t", **data)))
-    assert (result.outcome, result.is_error) == (outcome, outcome != "ok")
-
-
-def test_equal_answers_of_copilots_shells_are_equal() -> None:
-    lines = [
-        copilot(
-            "tool.execution_complete",
-            toolCallId="t",
-            success=True,
-            result={"content": f"same\n<shellId: {number} completed with exit code 0>"},
-        )
-        for number in range(2)
-    ]
-    assert {result.text for result in results(fed(CopilotDialect(), *lines))} == {"same"}
-
-
-def test_copilot_names_its_session_at_the_end() -> None:
-    ended = {"type": "result", "sessionId": "s", "exitCode": 0, "usage": {}}
-    signals = fed(CopilotDialect(), copilot("session.info"), ended)
-    assert [signal.session_id for signal in signals if isinstance(signal, Started)] == ["", "s"]
-
-
-# vibe
-
-
-@pytest.mark.parametrize(
-    ("state", "outcome"),
-    [
-        ({"status": "completed", "display": {"success": True}}, "ok"),
-        ({"status": "completed", "display": {"success": False}}, "error"),
-        ({"status": "failed", "display": {"success": False}}, "error"),
-        ({"status": "cancelled", "display": {"success": False}}, "cancelled"),
-        ({"status": "skipped", "display": {"success": False}}, "denied"),
-    ],
-)
-def test_vibe_outcome_comes_from_state_and_display(state: dict[str, Any], outcome: str) -> None:
-    line = {"type": "effect", "id": "e", "detail": {"toolName": "bash", "kind": "shell"}, "state": state}
-    [result] = results(fed(VibeDialect(), line))
-    assert (result.outcome, result.is_error) == (outcome, outcome != "ok")
-
-
-# openhands
-
-
-def openhands(kind: str, **fields: Any) -> dict[str, Any]:
-    return {"id": "i", "timestamp": "2026-11-30T15:18:34.5", "source": "agent", "kind": kind, **fields}
-
-
-AGENT_SAYS = openhands("MessageEvent", llm_message={"role": "assistant", "content": [{"type": "text", "text": "Hi."}]})
-OBSERVED = openhands("ObservationEvent", tool_name="terminal", tool_call_id="t", observation={"content": []})
-
-
-@pytest.mark.parametrize(
-    ("last", "success"),
-    [
-        (AGENT_SAYS, True),
-        (openhands("ActionEvent", tool_name="finish", tool_call_id="t", action={"message": "Hi."}), True),
-        (OBSERVED, False),
-        (openhands("ConversationErrorEvent", code="LLMAuthenticationError", detail="bad key"), False),
-    ],
-)
-def test_openhands_finishes_well_when_the_agent_had_the_last_word(last: dict[str, Any], success: bool) -> None:
-    dialect = OpenhandsDialect()
-    fed(dialect, AGENT_SAYS, last)
-    [result] = dialect.feed(b"Agent finished")
-    assert isinstance(result, Result)
-    assert (result.success, result.text) == (success, "Hi." if success else "finished without an answer of the agent")
-
-
-def test_openhands_prints_its_session_as_text() -> None:
-    assert OpenhandsDialect().feed(b"Conversation ID: " + b"0a" * 16) == [Started("0a" * 16)]
-
-
-@pytest.mark.parametrize(
-    ("observation", "outcome"),
-    [
-        ({"content": [], "is_error": False, "exit_code": 0}, "ok"),
-        ({"content": [], "is_error": False, "exit_code": -1}, "ok"),
-        ({"content": [], "is_error": False, "exit_code": 2}, "error"),
-        ({"content": [], "is_error": True}, "error"),
-    ],
-)
-def test_openhands_outcome_comes_from_flag_and_exit_code(observation: dict[str, Any], outcome: str) -> None:
-    [result] = results(fed(OpenhandsDialect(), {**OBSERVED, "observation": observation}))
-    assert result.outcome == outcome
-
-
-def test_an_action_that_openhands_was_not_allowed_is_denied() -> None:
-    line = openhands("UserRejectObservation", tool_call_id="t", tool_name="terminal", rejection_reason="No.")
-    [result] = results(fed(OpenhandsDialect(), line))
-    assert (result.outcome, result.text) == ("denied", "No.")
-
-
-def test_openhands_inputs_are_what_the_model_wrote_without_what_the_program_asked_for() -> None:
-    action = {"command": "ls", "timeout": None, "kind": "TerminalAction"}
-    written = json.dumps({"security_risk": "LOW", "summary": "next", "command": "ls"})
-    call = openhands("ActionEvent", tool_name="terminal", tool_call_id="t", action=action)
-    for line in (call, {**call, "tool_call": {"arguments": written}}):
-        [used] = [signal for signal in fed(OpenhandsDialect(), line) if isinstance(signal, ToolUsed)]
-        assert used.input == {"command": "ls"}
-
-
-# cline
-
-
-def cline(kind: str, **event: Any) -> dict[str, Any]:
-    return {"ts": "2026-11-30T15:18:34Z", "type": "agent_event", "event": {"type": kind, **event}}
-
-
-def cline_tool(kind: str, call: str, name: str, **event: Any) -> dict[str, Any]:
-    return cline(kind, contentType="tool", toolCallId=call, toolName=name, **event)
-
-
-def cline_agent(kind: str, agent: str, parent: str | None) -> dict[str, Any]:
-    return {"ts": "", "type": "hook_event", "hookEventName": kind, "agentId": agent, "parentAgentId": parent}
-
-
-@pytest.mark.parametrize(
-    ("event", "outcome"),
-    [
-        ({"output": {"result": "x", "success": True}}, "ok"),
-        ({"output": [{"result": "x", "success": True}, {"result": "y", "success": False}]}, "error"),
-        ({"output": {"error": "no such tool"}, "error": "no such tool"}, "error"),
-        ({"output": [{"result": "", "error": "Command failed: Command was aborted", "success": False}]}, "cancelled"),
-        ({"output": "plain"}, "ok"),
-    ],
-)
-def test_cline_outcome_comes_from_every_part(event: dict[str, Any], outcome: str) -> None:
-    [result] = results(fed(ClineDialect(), cline_tool("content_end", "t", "run_commands", **event)))
-    assert (result.outcome, result.is_error) == (outcome, outcome != "ok")
-
-
-def test_what_clines_sub_agents_do_belongs_to_the_calls_that_spawned_them() -> None:
-    lines = [
-        cline_agent("agent_start", "main", None),
-        cline_tool("content_start", "A", "spawn_agent", input={}),
-        cline_tool("content_start", "B", "spawn_agent", input={}),
-        cline_agent("agent_start", "a", "main"),
-        cline_tool("content_start", "a1", "run_commands", input={}),
-        cline_agent("agent_start", "b", "main"),
-        cline("content_end", contentType="text", text="of b"),
-        cline_tool("content_end", "a1", "run_commands", output=[]),
-        cline_agent("agent_end", "b", "main"),
-        cline_agent("agent_end", "a", "main"),
-        cline("content_end", contentType="text", text="of main"),
-    ]
-    signals = [s for s in fed(ClineDialect(), *lines) if isinstance(s, Spoke | ToolUsed | ToolFinished)]
-    assert [signal.parent for signal in signals] == [None, None, "A", "B", "A", None]
-
-
-def test_cline_states_the_cost_of_each_message() -> None:
-    usage = {"inputTokens": 10, "outputTokens": 2, "cacheReadTokens": 3, "cacheWriteTokens": 1, "cost": 0.5}
-    assert fed(ClineDialect(), cline("usage", **usage)) == [Used(Tokens(6, 2, 1, 3), cost_usd=0.5)]
-
-
-def test_an_aborted_run_of_cline_says_why() -> None:
-    problem = cline("error", error={"message": "5 identical calls"}, recoverable=True)
-    ended = {"ts": "", "type": "run_result", "finishReason": "aborted", "text": "Once more."}
-    *_, result = fed(ClineDialect(), problem, ended)
-    assert isinstance(result, Result)
-    assert (result.success, result.text) == (False, "5 identical calls")
 
 
 # our envelope

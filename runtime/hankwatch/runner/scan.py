@@ -44,12 +44,14 @@ class Scan:
         return not any(path.startswith(f"{hole.path}/") or not hole.path for hole in self.unreadable)
 
 
-def scan(root: Path, globs: Globs) -> Scan:
+def scan(root: Path, globs: Globs, *, gitignore: bool = True) -> Scan:
     """Look at the workspace; blocks, for a thread. Folders where nothing can match are not entered.
+
+    Without ``gitignore`` what it leaves out is in.
 
     Never in it: what is named ``.git`` (the agents' own repositories), the data, FIFOs, sockets and devices.
     """
-    found, ignores = Scan(), Ignores(root)
+    found, ignores = Scan(), Ignores(root) if gitignore else None
     waiting = [""]
     while waiting:
         folder = waiting.pop()
@@ -66,9 +68,9 @@ def scan(root: Path, globs: Globs) -> Scan:
             if not _is_agents(path):
                 continue
             if stat.S_ISDIR(facts.st_mode):
-                if globs.reach(path) and not ignores.ignored(path, is_folder=True):
+                if globs.reach(path) and not (ignores and ignores.ignored(path, is_folder=True)):
                     waiting.append(path)
-            elif _is_kept(facts) and globs.match(path) and not ignores.ignored(path):
+            elif _is_kept(facts) and globs.match(path) and not (ignores and ignores.ignored(path)):
                 found.files[path] = Entry.of(facts)
     found.files = dict(sorted(found.files.items()))
     return found

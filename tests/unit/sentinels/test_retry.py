@@ -9,6 +9,7 @@ from tests.support.sentinels import Desk, desk, scope, source
 
 from hankwatch.events.run import CodonStarted, Info
 from hankwatch.sentinels.loader import SentinelSource
+from hankwatch.sentinels.reports import rebuild
 from hankwatch.sentinels.retry import Retried
 from hankwatch.testing import Answer, ScriptedModel, failure, hang
 
@@ -61,6 +62,9 @@ async def test_a_failed_trigger_is_carried_out_again_with_its_own_events_and_ins
     ]
     assert d.said("loaded")[0]["source"] == "retry"
     assert d.said("triggered")[0]["cause"] == "match"
+    assert d.report().read_text() == "\n---\ntwo\n\n---\none\n"
+    d.report().unlink()
+    rebuild(d.reader().read(), tmp_path)
     assert d.report().read_text() == "\n---\ntwo\n\n---\none\n"
 
 

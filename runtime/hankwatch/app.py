@@ -4,7 +4,7 @@ import logging
 import os
 import random
 import string
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +23,7 @@ from hankwatch.hank.templates import template_faults
 from hankwatch.llm.calls import CallLog
 from hankwatch.llm.client import ModelClient
 from hankwatch.llm.router import ModelRouter
-from hankwatch.runner.codon import CodonRun
+from hankwatch.runner.context import RunContext
 from hankwatch.runner.control import Control
 from hankwatch.runner.execution import Execution, new_execution_dir, prepare, require_data
 from hankwatch.runner.jobs import CodonJob, codon_jobs
@@ -229,20 +229,20 @@ async def open_run(
             )
         )
 
-        def start_codon(job: CodonJob) -> CodonRun:
-            return CodonRun(
-                job=job,
-                ledger=ledger,
-                stream=stream,
-                manager=manager,
-                control=control,
-                redactor=redactor,
-                layout=layout,
-                clock=clock,
-                drain_s=settings.sentinel.drain_s,
-            )
-
-        run = Run(jobs, ledger, control, clock, layout.root, start_codon)
+        context = RunContext(
+            ledger=ledger,
+            stream=stream,
+            manager=manager,
+            control=control,
+            redactor=redactor,
+            layout=layout,
+            clock=clock,
+            hank_dir=hank.hank_dir.resolve(),
+            drain_s=settings.sentinel.drain_s,
+            ignore_rig_failures=settings.run.ignore_rig_failures,
+        )
+        assert hank.config is not None
+        run = Run(hank.config, jobs, context)
         yield LiveRun(run_id, execution, stream, control, settings, clock, run, failure)
 
 
@@ -283,14 +283,14 @@ def _router(
     )
 
 
-def _models(jobs: Sequence[CodonJob]) -> set[str]:
-    return {source.config.model for job in jobs for source in job.sentinels if source.config is not None}
+def _models(jobs: Mapping[str, CodonJob]) -> set[str]:
+    return {source.config.model for job in jobs.values() for source in job.sentinels if source.config is not None}
 
 
-def _all_variables(environ: Mapping[str, str], jobs: Sequence[CodonJob]) -> dict[str, str]:
+def _all_variables(environ: Mapping[str, str], jobs: Mapping[str, CodonJob]) -> dict[str, str]:
     """Our variables and those that agents are given, so that the values of all their keys are known."""
     found = dict(environ)
-    for number, job in enumerate(jobs, 1):
+    for number, job in enumerate(jobs.values(), 1):
         for name, value in {**job.env, **job.program.command(job.request).env}.items():
             if found.setdefault(name, value) != value:
                 found[f"{name}_{number}"] = value

@@ -5,9 +5,10 @@ The score is a JSON list of steps in the file ``$CLAUDE_SCORE``; each is ``[verb
 ``line OBJ`` · ``raw TEXT`` (no newline) · ``bytes TEXT`` (flushed byte by byte, then a newline) ·
 ``play FILE`` (every line of a recorded stream) · ``stderr N`` (N bytes) · ``stderr_text TEXT`` · ``sleep S`` · ``hang`` · ``ignore SIGTERM`` ·
 ``children FILE`` (a grandchild two sessions away, its pid into FILE) · ``say_env NAME`` · ``close_stdout`` · ``until_eof`` ·
-``exit CODE`` · ``kill SIGNAL``.
+``exit CODE`` · ``kill SIGNAL`` · ``calls STEPS…`` (a list of steps for each call; the last one for all further ones).
 
-The call goes to ``$CLAUDE_SEEN``: argv, first line of stdin, working directory, environment.
+The call goes to ``$CLAUDE_SEEN``: argv, first line of stdin, working directory, environment; one more line per call
+to ``$CLAUDE_SEEN.calls``.
 """
 
 import json
@@ -37,6 +38,11 @@ def out(data: bytes) -> None:
 
 def message(text: str) -> dict[str, Any]:
     return {"type": "assistant", "message": {"id": "msg_env", "content": [{"type": "text", "text": text}]}}
+
+
+def calls() -> int:
+    """How often the program was called so far, this time included."""
+    return len(Path(os.environ["CLAUDE_SEEN"] + ".calls").read_text().splitlines())
 
 
 def perform(verb: str, arguments: list[Any]) -> None:
@@ -74,6 +80,9 @@ def perform(verb: str, arguments: list[Any]) -> None:
             os.close(1)
         case "until_eof", *_:
             sys.stdin.buffer.read()
+        case "calls", *scores:
+            for inner, *rest in scores[min(calls(), len(scores)) - 1]:
+                perform(inner, rest)
         case "exit", code:
             os._exit(code)
         case "kill", number:
@@ -88,6 +97,8 @@ def main() -> None:
     first = sys.stdin.buffer.readline().decode()
     seen = {"argv": sys.argv[1:], "stdin": json.loads(first), "cwd": str(Path.cwd()), "env": dict(os.environ)}
     Path(os.environ["CLAUDE_SEEN"]).write_text(json.dumps(seen))
+    with Path(os.environ["CLAUDE_SEEN"] + ".calls").open("a") as file:
+        file.write(json.dumps(seen) + "\n")
     for verb, *arguments in json.loads(Path(os.environ["CLAUDE_SCORE"]).read_text()):
         perform(verb, arguments)
 

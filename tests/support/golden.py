@@ -12,7 +12,7 @@ from hankwatch.events.envelope import Event
 FOLDER = Path(__file__).parent.parent / "scenario" / "golden"
 _STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 # Of a prompt's size: it shows durations.
-_VARYING = {"duration", "executionTimeMs", "totalTime", "pid", "serverPid", "input"}
+_VARYING = {"duration", "executionTimeMs", "totalTime", "claudePid", "serverPid", "input"}
 
 
 def normalised(events: Sequence[Event], names: Mapping[str, str]) -> list[dict[str, Any]]:

@@ -1,8 +1,7 @@
 """What holds for every journal a run writes, whatever happened in it (spec hank 2, spec events, spec sentinels 5)."""
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import chain, groupby, pairwise
 from typing import Any
 
 from hankwatch.events.envelope import Event
@@ -25,9 +24,11 @@ def check_laws(events: Sequence[Event]) -> None:
         for attempt, following in zip(attempts, [*attempts[1:], None], strict=True):
             _check_states(attempt)
             _check_agent(attempt)
-            _check_sentinels(attempt)
             if ended or following is not None:
                 _check_end(attempt)
+        codons = [list(chain(*group)) for _, group in groupby(attempts, key=lambda a: a[0].data["codonId"])]
+        for codon, later in zip(codons, [*codons[1:], None], strict=True):
+            _check_sentinels(codon, ended=ended or later is not None)
 
 
 def transition(event: Event) -> str | None:
@@ -59,9 +60,6 @@ def _check_end(attempt: list[Event]) -> None:
     ends = [index for index, event in enumerate(attempt) if event.type == "codon.completed"]
     assert len(ends) == 1, "exactly one codon.completed per attempt"
     assert moved_to(attempt[ends[0] - 1]) in FINAL, "the final transition stands directly before codon.completed"
-    loaded = Counter(event.data["sentinelId"] for event in attempt if event.type == "sentinel.loaded")
-    unloaded = Counter(event.data["sentinelId"] for event in attempt if event.type == "sentinel.unloaded")
-    assert loaded == unloaded, "what was loaded is unloaded before the next codon starts or the run ends"
 
 
 def _check_agent(attempt: list[Event]) -> None:
@@ -82,10 +80,11 @@ def _check_agent(attempt: list[Event]) -> None:
         assert parts == finals[0][name], f"increments of {name} add up to the final one"
 
 
-def _check_sentinels(attempt: list[Event]) -> None:
+def _check_sentinels(codon: list[Event], *, ended: bool) -> None:
+    """They stay loaded over all attempts of their codon."""
     present: set[str] = set()
     announced: set[tuple[str, int]] = set()
-    for event in attempt:
+    for event in codon:
         sentinel_id = event.data.get("sentinelId", "")
         if event.type == "sentinel.loaded":
             assert sentinel_id not in present
@@ -98,3 +97,4 @@ def _check_sentinels(attempt: list[Event]) -> None:
             assert (sentinel_id, event.data["triggerNumber"]) in announced
         elif event.type == "sentinel.unloaded":
             present.remove(sentinel_id)
+    assert not (ended and present), "what was loaded is unloaded before the next codon starts or the run ends"

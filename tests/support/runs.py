@@ -114,6 +114,11 @@ class Standin:
         seen: dict[str, Any] = json.loads((self.folder / "seen.json").read_text())
         return seen
 
+    def calls(self) -> list[dict[str, Any]]:
+        """Each call so far, as ``seen``."""
+        lines = (self.folder / "seen.json.calls").read_text().splitlines()
+        return [json.loads(line) for line in lines]
+
 
 def stand_in(folder: Path, *score: Sequence[Any]) -> Standin:
     """Put a ``claude`` that plays ``score`` on the PATH of the environment it returns."""

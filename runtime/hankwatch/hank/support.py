@@ -45,8 +45,6 @@ def _uses(hank: Hank) -> Iterator[Unsupported]:
     for pointer, codon in hank.codons():
         if codon.continuation_mode == "continue-previous":
             yield Unsupported("continue-previous", f"{pointer}/continuationMode")
-        if codon.on_failure != "abort":
-            yield Unsupported(f"onFailure {codon.on_failure!r}", f"{pointer}/onFailure")
         for key, used in _features(codon):
             if used:
                 yield Unsupported(key, f"{pointer}/{key}")

@@ -24,14 +24,10 @@ DEFAULT_IDLE_S = 180.0
 class CodonJob:
     """Everything that is decided about a codon before it starts."""
 
+    codon: Codon
+    """As authored."""
     codon_id: str
     """Runtime id."""
-    base_codon_id: str
-    """As authored."""
-    name: str
-    """For people."""
-    description: str | None
-    """For people."""
     program: AgentProgram
     """What runs it."""
     request: TurnRequest
@@ -47,6 +43,21 @@ class CodonJob:
     prompt_metadata: PromptMetadata | None = None
     """Front matter of the prompt."""
 
+    @property
+    def base_codon_id(self) -> str:
+        """Its id as authored."""
+        return self.codon.id
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        return self.codon.name
+
+    @property
+    def description(self) -> str | None:
+        """For people."""
+        return self.codon.description
+
 
 def codon_jobs(
     hank: LoadedHank,
@@ -55,8 +66,8 @@ def codon_jobs(
     agents: Mapping[str, AgentSettings],
     environ: Mapping[str, str],
     layout: Layout,
-) -> tuple[CodonJob, ...]:
-    """Each codon of a hank that has a config, in order.
+) -> dict[str, CodonJob]:
+    """Each codon of a hank that has a config, by its authored id, in order.
 
     Raises:
         UsageError: an agent that does not exist, or that this version does not run.
@@ -64,7 +75,7 @@ def codon_jobs(
     """
     assert hank.config is not None
     make = partial(_job, config=hank.config, hank=hank, run=run, agents=agents, environ=environ, layout=layout)
-    return tuple(make(codon) for _, codon in hank.config.codons())
+    return {codon.id: make(codon) for _, codon in hank.config.codons()}
 
 
 def _job(
@@ -85,10 +96,8 @@ def _job(
     required = config.requirements.env if config.requirements else ()
     here = agents.get(program.name, AgentSettings())
     return CodonJob(
+        codon=codon,
         codon_id=codon.id,
-        base_codon_id=codon.id,
-        name=codon.name,
-        description=codon.description,
         program=program,
         request=TurnRequest(prompt.text, model, system),
         env=child_environment(environ, codon.env, keep=(*program.env_names, *required)),

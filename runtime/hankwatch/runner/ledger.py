@@ -35,6 +35,11 @@ class Ledger:
         """The latest codon attempt of this run."""
         return self.run.codons[-1]
 
+    @property
+    def marker(self) -> str:
+        """What the children of the current attempt bear: ``<run>/<codon>/<attempt>``."""
+        return f"{self.run_id}/{self.codon.codon_id}/{self.codon.attempt}"
+
     def start_run(self) -> None:
         """Emit RunStarted; from here on ``run`` is this process's run."""
         conditions = {"type": "fresh"}

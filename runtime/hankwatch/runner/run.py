@@ -1,15 +1,14 @@
 """One run of a hank: codon after codon, from RunStarted to its end (design "How it runs" 6)."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from hankwatch.core.clock import Clock
+from hankwatch.hank.model import Hank
 from hankwatch.runner.codon import CodonRun, NotLoaded
-from hankwatch.runner.control import Control
+from hankwatch.runner.context import RunContext
 from hankwatch.runner.crash import end_crashed
 from hankwatch.runner.jobs import CodonJob
-from hankwatch.runner.ledger import Ledger
 from hankwatch.runner.plan import Finish, StartCodon, next_step
 from hankwatch.runner.state import RunRecord
 from hankwatch.sentinels.sentinel import SentinelSummary
@@ -37,13 +36,10 @@ class RunResult:
 class Run:
     """Carries out the codons in order until one fails, all are done, or it is asked to stop."""
 
-    jobs: tuple[CodonJob, ...]
-    ledger: Ledger
-    control: Control
-    clock: Clock
-    execution: Path
-    """The execution directory; this process holds its lock."""
-    start_codon: Callable[[CodonJob], CodonRun]
+    hank: Hank
+    jobs: Mapping[str, CodonJob]
+    """By authored codon id."""
+    context: RunContext
     _summaries: list[SentinelSummary] = field(default_factory=list)
     _not_loaded: list[NotLoaded] = field(default_factory=list)
 
@@ -53,23 +49,26 @@ class Run:
         Raises:
             InfrastructureError: the journal failed; the run has no end in it then.
         """
-        await end_crashed(self.ledger, self.clock)
-        self.ledger.start_run()
+        ledger = self.context.ledger
+        await end_crashed(ledger, self.context.clock)
+        ledger.start_run()
         while isinstance(step := self._next(), StartCodon):
-            codon = self.start_codon(self.jobs[step.index])
-            await codon.run()
-            self._summaries += codon.summaries
-            self._not_loaded += codon.not_loaded
-        self.ledger.move("RunCompleted" if step.success else "RunFailed", {"reason": step.reason})
+            await self._carry_out(step)
+        ledger.move("RunCompleted" if step.success else "RunFailed", {"reason": step.reason})
         return RunResult(
             step.success,
             step.reason,
-            self.execution,
-            self.ledger.run,
+            self.context.layout.root,
+            ledger.run,
             tuple(self._summaries),
             tuple(self._not_loaded),
         )
 
     def _next(self) -> StartCodon | Finish:
-        ids = [job.codon_id for job in self.jobs]
-        return next_step(ids, self.ledger.run, stopping=self.control.stopping)
+        return next_step(self.hank, self.context.ledger.run.codons, stopping=self.context.control.stopping)
+
+    async def _carry_out(self, step: StartCodon) -> None:
+        codon = CodonRun(replace(self.jobs[step.codon.id], codon_id=step.codon_id), self.context)
+        await codon.run()
+        self._summaries += codon.summaries
+        self._not_loaded += codon.not_loaded

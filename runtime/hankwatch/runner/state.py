@@ -37,12 +37,20 @@ class CodonRecord:
     started_at: str
     """Stamp of its CodonStarted."""
     ended_at: str | None = None
+    name: str | None = None
+    base_codon_id: str | None = None
+    agent: str | None = None
+    """The program that ran it; None before it was started."""
     session_id: str | None = None
+    """The session's id as last told."""
+    previous_session_id: str | None = None
+    """The session it continued."""
     cost_usd: float | None = 0.0
     """Agent cost; None once any part of it is unknown."""
     tokens: Tokens = field(default_factory=Tokens)
     assistant_messages: int = 0
-    failure_reason: Mapping[str, Any] | None = None
+    verdict: Mapping[str, Any] = field(default_factory=dict)
+    """What the attempt comes to (``Verdict.as_json``); known from the agent's end on."""
     sentinels: tuple[Mapping[str, Any], ...] = ()
     """SentinelState of each sentinel, as last captured (reference 3.6)."""
 
@@ -50,6 +58,11 @@ class CodonRecord:
     def final(self) -> bool:
         """It has ended."""
         return self.status in FINAL
+
+    @property
+    def failure_reason(self) -> Mapping[str, Any] | None:
+        """Why it failed."""
+        return self.verdict.get("failureReason") if self.final else None
 
     def as_json(self) -> dict[str, Any]:
         """The contract's CodonExecution, as snapshots carry it."""
@@ -60,12 +73,17 @@ class CodonRecord:
             "tokenUsage": tokens_json(self.tokens),
             "cost": self.cost_usd,
         }
-        if self.ended_at is not None:
-            data["endTime"] = self.ended_at
-        if self.session_id:
-            data["sessionId"] = self.session_id
-        if self.failure_reason is not None:
-            data["failureReason"] = dict(self.failure_reason)
+        optional = {
+            "codonName": self.name,
+            "baseCodonId": self.base_codon_id,
+            "endTime": self.ended_at,
+            "sessionId": self.session_id,
+            "previousSessionId": self.previous_session_id,
+            "assistantMessageCount": self.assistant_messages,
+        }
+        data |= {name: value for name, value in optional.items() if value}
+        if self.final:
+            data |= {**self.verdict, "attempt": self.attempt}
         if self.sentinels:
             data["sentinels"] = {"executed" if self.final else "loaded": [dict(s) for s in self.sentinels]}
         return data
@@ -189,7 +207,15 @@ def _with_run(state: RunState, step: Transition, change: Callable[[RunRecord], R
 def _start_codon(run: RunRecord, step: Transition) -> RunRecord:
     codon_id = str(step.data.get("codonId", ""))
     attempt = 1 + sum(c.codon_id == codon_id for c in run.codons)
-    return replace(run, codons=(*run.codons, CodonRecord(codon_id, attempt, "preparing", step.at)))
+    record = CodonRecord(
+        codon_id,
+        attempt,
+        "preparing",
+        step.at,
+        name=step.data.get("codonName"),
+        base_codon_id=step.data.get("baseCodonId"),
+    )
+    return replace(run, codons=(*run.codons, record))
 
 
 def _with_codon(run: RunRecord, step: Transition) -> RunRecord:
@@ -224,9 +250,12 @@ def _move_codon(codon: CodonRecord, data: Mapping[str, Any], at: str) -> CodonRe
     if target not in _NEXT.get(codon.status, frozenset()):
         return codon
     metadata = data.get("metadata") or {}
-    moved = replace(codon, status=target)
-    if session_id := metadata.get("sessionId"):
-        moved = replace(moved, session_id=str(session_id))
-    if target in FINAL:
-        moved = replace(moved, ended_at=at, failure_reason=metadata.get("failureReason"))
-    return moved
+    return replace(
+        codon,
+        status=target,
+        ended_at=at if target in FINAL else None,
+        agent=metadata.get("agent", codon.agent),
+        session_id=metadata.get("claudeSessionId") or codon.session_id,
+        previous_session_id=metadata.get("previousSessionId", codon.previous_session_id),
+        verdict=metadata if target in FINAL else metadata.get("verdict", {}),
+    )

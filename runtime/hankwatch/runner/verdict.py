@@ -1,11 +1,14 @@
 """What an attempt of a codon comes to: the agent's outcome and any stop, read together (reference 3.3)."""
 
 import signal
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
+
+from pydantic import TypeAdapter
 
 from hankwatch.agents.outcome import Outcome
-from hankwatch.events.shapes import ExitError, ExitKilled, ExitSuccess, FailureReason
+from hankwatch.events.shapes import ExitError, ExitKilled, ExitStatus, ExitSuccess, FailureReason
 from hankwatch.processes.child import Exit
 from hankwatch.runner.control import StopReason
 
@@ -22,6 +25,36 @@ class Verdict:
     """Set exactly when ``status`` is failed."""
     facts: tuple[str, ...] = ()
     """Everything that spoke for or against success."""
+
+    def as_json(self) -> dict[str, Any]:
+        """As transitions carry it, for whoever resumes."""
+        data: dict[str, Any] = {
+            "status": self.status,
+            "exitStatus": self.exit_status.model_dump(),
+            "facts": list(self.facts),
+        }
+        if self.reason is not None:
+            data["failureReason"] = self.reason.model_dump()
+        return data
+
+
+_EXIT_STATUS: TypeAdapter[ExitSuccess | ExitError | ExitKilled] = TypeAdapter(ExitStatus)
+
+
+def from_json(data: Mapping[str, Any]) -> Verdict:
+    """What ``Verdict.as_json`` told.
+
+    Raises:
+        KeyError: it tells none.
+        ValueError: it is of another runtime.
+    """
+    reason = data.get("failureReason")
+    return Verdict(
+        data["status"],
+        _EXIT_STATUS.validate_python(data["exitStatus"]),
+        FailureReason.model_validate(reason) if reason is not None else None,
+        tuple(data.get("facts", ())),
+    )
 
 
 def decide(outcome: Outcome, exit_: Exit, stop: StopReason | None, *, idle_s: float | None = None) -> Verdict:

@@ -1,47 +1,101 @@
-"""The next step is a pure function of the hank and the run so far."""
+"""The next step is a pure function of the hank and what was done so far."""
 
-from typing import get_args
+import json
+from typing import Any, get_args
 
 import pytest
+from tests.support.hanks import codon, hank
 
 from hankwatch.events.shapes import CodonStatus
-from hankwatch.runner.plan import Finish, StartCodon, next_step
-from hankwatch.runner.state import CodonRecord, RunRecord
+from hankwatch.hank.model import Codon, Hank
+from hankwatch.runner.plan import Finish, StartCodon, next_step, retry_wait_ms
+from hankwatch.runner.state import CodonRecord
 
-CODONS = ("a", "b")
-
-
-def run_with(**statuses: CodonStatus) -> RunRecord:
-    return RunRecord("r", "", codons=tuple(CodonRecord(c, 1, s, "") for c, s in statuses.items()))
+PLAIN = Hank.model_validate_json(json.dumps(hank(codon("a"), codon("b"))))
+IGNORING = Hank.model_validate_json(json.dumps(hank(codon("a", onFailure="ignore"), codon("b"))))
 
 
-def test_an_empty_run_starts_at_the_first_codon() -> None:
-    assert next_step(CODONS, run_with()) == StartCodon(0, "a")
+def records(**statuses: CodonStatus) -> list[CodonRecord]:
+    return [CodonRecord(codon_id, 1, status, "") for codon_id, status in statuses.items()]
+
+
+def started(hank: Hank, *, stopping: bool = False, **statuses: CodonStatus) -> tuple[str, str | None]:
+    step = next_step(hank, records(**statuses), stopping=stopping)
+    assert isinstance(step, StartCodon)
+    return step.codon_id, step.previous
+
+
+def test_a_run_starts_at_the_first_codon() -> None:
+    assert started(PLAIN) == ("a", None)
 
 
 @pytest.mark.parametrize("status", ["completed", "skipped"])
 def test_a_done_codon_is_followed_by_the_next(status: CodonStatus) -> None:
-    assert next_step(CODONS, run_with(a=status)) == StartCodon(1, "b")
+    assert started(PLAIN, a=status) == ("b", "a")
 
 
 def test_a_failed_codon_ends_the_run() -> None:
-    assert next_step(CODONS, run_with(a="failed")) == Finish(success=False, reason="codon failure: a")
+    assert next_step(PLAIN, records(a="failed")) == Finish(success=False, reason="codon failure: a")
+
+
+def test_an_ignored_failure_counts_as_done() -> None:
+    assert started(IGNORING, a="failed") == ("b", "a")
+
+
+def test_the_last_attempt_counts() -> None:
+    assert next_step(PLAIN, [*records(a="failed"), *records(a="completed", b="completed")]) == Finish(
+        True, "all codons completed"
+    )
 
 
 def test_all_done_is_success() -> None:
-    assert next_step(CODONS, run_with(a="completed", b="skipped")) == Finish(True, "all codons completed")
+    assert next_step(PLAIN, records(a="completed", b="skipped")) == Finish(True, "all codons completed")
 
 
 def test_a_stopping_run_starts_nothing_more() -> None:
-    assert next_step(CODONS, run_with(a="completed"), stopping=True) == Finish(success=False, reason="stopped")
+    assert next_step(PLAIN, records(a="completed"), stopping=True) == Finish(success=False, reason="stopped")
 
 
 def test_a_stop_after_the_last_codon_is_still_success() -> None:
-    assert next_step(CODONS, run_with(a="completed", b="completed"), stopping=True) == Finish(
+    assert next_step(PLAIN, records(a="completed", b="completed"), stopping=True) == Finish(
         True, "all codons completed"
     )
 
 
 def test_every_status_leads_somewhere() -> None:
     for status in get_args(CodonStatus):
-        assert isinstance(next_step(CODONS, run_with(a=status)), StartCodon | Finish)
+        assert isinstance(next_step(PLAIN, records(a=status)), StartCodon | Finish)
+
+
+def failed(**reason: Any) -> CodonRecord:
+    verdict = {"failureReason": {"type": "api-error", "retriable": True, **reason}}
+    return CodonRecord("a", 1, "failed", "", verdict=verdict)
+
+
+def retrying(**config: Any) -> Codon:
+    return Codon.model_validate_json(json.dumps(codon("a", onFailure="retry", retryConfig=config or None)))
+
+
+@pytest.mark.parametrize(("attempts", "wait_ms"), [(1, 1_000), (2, 2_000), (3, 4_000), (4, 5_000)])
+def test_the_wait_doubles_up_to_its_bound(attempts: int, wait_ms: int) -> None:
+    assert retry_wait_ms(retrying(maxAttempts=10, maxDelayMs=5_000), [failed()] * attempts) == wait_ms
+
+
+def test_what_the_provider_asks_for_is_waited_up_to_the_bound() -> None:
+    assert retry_wait_ms(retrying(), [failed(retryAfterMs=30_000)]) == 30_000
+    assert retry_wait_ms(retrying(maxDelayMs=10), [failed(retryAfterMs=30_000)]) == 10
+
+
+def test_attempts_are_counted_with_the_first() -> None:
+    assert retry_wait_ms(retrying(), [failed()] * 2) is not None
+    assert retry_wait_ms(retrying(), [failed()] * 3) is None
+    assert retry_wait_ms(retrying(maxAttempts=1), [failed()]) is None
+
+
+def test_a_permanent_failure_is_not_tried_again() -> None:
+    assert retry_wait_ms(retrying(), [failed(retriable=False)]) is None
+
+
+def test_only_a_failure_with_the_policy_is_tried_again() -> None:
+    assert retry_wait_ms(retrying(), records(a="completed")) is None
+    assert retry_wait_ms(Codon.model_validate_json(json.dumps(codon("a"))), [failed()]) is None

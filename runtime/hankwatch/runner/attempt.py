@@ -1,0 +1,203 @@
+"""The work of one attempt: its agent's turns, from the first checks to the verdict (spec hank 2)."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hankwatch.agents.program import Command
+from hankwatch.agents.translate import Translator
+from hankwatch.core.errors import HankwatchError, InfrastructureError
+from hankwatch.events.activity import AssistantAction
+from hankwatch.events.payload import Payload
+from hankwatch.events.run import CodonStarted, ErrorEvent, Info, TokenUsage
+from hankwatch.events.shapes import FailureReason
+from hankwatch.runner.context import RunContext
+from hankwatch.runner.control import CodonStop
+from hankwatch.runner.jobs import CodonJob
+from hankwatch.runner.state import tokens_json
+from hankwatch.runner.turn import Turn, TurnEnd
+from hankwatch.runner.verdict import Verdict, decide, not_begun, not_run
+from hankwatch.sentinels.loader import LoadFailure
+
+_STDERR_SHOWN_CHARS = 2_000
+
+
+@dataclass(slots=True)
+class Attempt:
+    """Carries out one attempt up to its verdict; nobody cancels it."""
+
+    job: CodonJob
+    context: RunContext
+    stop: CodonStop
+    missing: tuple[LoadFailure, ...]
+    """Required sentinels that could not be loaded."""
+    _translator: Translator = field(init=False)
+    _pending_session: bool = False
+    _messages: int = 0
+
+    def __post_init__(self) -> None:
+        job = self.job
+        self._translator = Translator(
+            job.codon_id,
+            job.base_codon_id,
+            tool_result_chars=job.tool_result_chars,
+            redact=self.context.redactor.text,
+        )
+
+    async def work(self) -> Verdict:
+        """What the attempt comes to; every event up to the agent's end is emitted then.
+
+        Raises:
+            InfrastructureError: the journal failed.
+        """
+        if self.missing:
+            return self._required_failure()
+        if self.stop.reason is not None:
+            return not_begun(self.stop.reason)
+        self.context.ledger.move_codon("starting")
+        try:
+            return await self._run_turns(self.job.program.command(self.job.request))
+        except InfrastructureError:
+            raise
+        except HankwatchError as error:
+            return self._spawn_failure(error)
+
+    async def _run_turns(self, command: Command) -> Verdict:
+        end = await self._turn(command).run()
+        self._close_account()
+        verdict = decide(end.outcome, end.exit, self.stop.reason, idle_s=self.job.idle_s)
+        if verdict.status == "failed":
+            self._explain(verdict, end)
+        return verdict
+
+    def _turn(self, command: Command) -> Turn:
+        job, context = self.job, self.context
+        return Turn(
+            program=job.program,
+            command=command,
+            cwd=context.layout.agent_root,
+            env={**job.env, **command.env},
+            marker=context.ledger.marker,
+            log_path=self.log_path,
+            idle_s=job.idle_s,
+            stream=context.stream,
+            translator=self._translator,
+            redactor=context.redactor,
+            stop=self.stop,
+            clock=context.clock,
+            emit=self._emit,
+            on_spawned=self._spawned,
+            on_started=self._started,
+        )
+
+    @property
+    def log_path(self) -> Path:
+        """Where the agent's raw lines are kept."""
+        ledger = self.context.ledger
+        return self.context.layout.agent_log(
+            ledger.run_id, self.job.codon_id, ledger.codon.attempt, self.job.program.name
+        )
+
+    @property
+    def _log_shown(self) -> str:
+        return str(self.log_path.relative_to(self.context.layout.root))
+
+    def _spawned(self, pid: int) -> None:
+        metadata = {"agent": self.job.program.name, "claudePid": pid, "claudeLogPath": self._log_shown}
+        self.context.ledger.move_codon("initializing", metadata)
+
+    def _started(self, session_id: str) -> None:
+        job, ledger = self.job, self.context.ledger
+        self._pending_session = not session_id
+        self._info(f"Started codon {job.codon_id} with session ID: {session_id or 'not known yet'}")
+        started = CodonStarted(
+            codon_id=job.codon_id,
+            base_codon_id=job.base_codon_id,
+            codon_name=job.name,
+            codon_description=job.description,
+            session_id=session_id,
+            start_time=ledger.codon.started_at,
+            prompt_metadata=job.prompt_metadata,
+        )
+        ledger.move_codon("running", {"claudeSessionId": session_id} if session_id else None, started)
+
+    def _emit(self, payloads: list[Payload]) -> None:
+        if self._pending_session and self._translator.session_id:
+            self._pending_session = False
+            self._info(f"Codon {self.job.codon_id} has session ID: {self._translator.session_id}")
+        for payload in payloads:
+            if isinstance(payload, TokenUsage) and not payload.is_final:
+                delta = {"costDelta": payload.total_cost, "tokensDelta": _token_counts(payload)}
+                self.context.ledger.move("CostsIncremented", delta, payload, codon_id=self.job.codon_id)
+            else:
+                self._messages += isinstance(payload, AssistantAction)
+                self.context.stream.emit(payload)
+
+    def _close_account(self) -> None:
+        translator, ledger, codon_id = self._translator, self.context.ledger, self.job.codon_id
+        self._emit(translator.finish())
+        if self._messages:
+            # Once, not with each message: resuming asks only whether there were any.
+            ledger.move("AssistantMessageCountUpdated", {"newCount": self._messages}, codon_id=codon_id)
+        final = {"finalCost": translator.account.cost_usd, "finalTokens": tokens_json(translator.account.tokens)}
+        ledger.move("CodonFinalCostSet", final, codon_id=codon_id)
+        left_out = {name: count for name, count in translator.counts.items() if count}
+        if left_out:
+            listed = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in left_out.items())
+            message = f"Of the agent's output this became no event of its own: {listed}; see {self._log_shown}"
+            self._info(message, code="left-out", details=left_out)
+
+    @property
+    def session_id(self) -> str:
+        """The session as last named; empty when none was."""
+        return self._translator.session_id
+
+    def _required_failure(self) -> Verdict:
+        message = "; ".join(f"sentinel {failure.sentinel_id}: {failure.reason}" for failure in self.missing)
+        reason = FailureReason(
+            type="sentinel-load-failure",
+            retriable=False,
+            message=message,
+            sentinel_refs=[failure.sentinel_id for failure in self.missing],
+        )
+        self._error(f"A required sentinel could not be loaded: {message}", "SENTINEL_LOAD_FAILURE", fatal=True)
+        return not_run(reason)
+
+    def _spawn_failure(self, error: HankwatchError) -> Verdict:
+        hint = f" ({error.hint})" if error.hint else ""
+        self._error(f"The agent could not be started: {error}{hint}", error.code, fatal=True)
+        return not_run(FailureReason(type="unknown", retriable=False, message=str(error)))
+
+    def _explain(self, verdict: Verdict, end: TurnEnd) -> None:
+        reason = verdict.reason.message if verdict.reason else None
+        context: dict[str, Any] = {"facts": list(verdict.facts)}
+        if end.stderr.strip():
+            context["stderr"] = end.stderr.strip()[-_STDERR_SHOWN_CHARS:]
+        self._error(f"Codon {self.job.codon_id} failed: {reason}", "codon-failed", context=context)
+
+    def _error(self, message: str, code: str, *, fatal: bool = False, context: dict[str, Any] | None = None) -> None:
+        """``fatal``: the agent never ran, so the run ends, unless the codon's failure is ignored."""
+        fatal = fatal and self.job.codon.on_failure != "ignore"
+        self.context.stream.emit(
+            ErrorEvent(
+                message=message,
+                codon=self.job.codon_id,
+                base_codon_id=self.job.base_codon_id,
+                fatal=fatal,
+                severity="fatal" if fatal else "codon",
+                code=code,
+                context=context,
+            )
+        )
+
+    def _info(self, message: str, *, code: str | None = None, details: dict[str, Any] | None = None) -> None:
+        self.context.stream.emit(Info(message=message, code=code, details=details))
+
+
+def _token_counts(usage: TokenUsage) -> dict[str, int]:
+    return {
+        "inputTokens": usage.input_tokens,
+        "outputTokens": usage.output_tokens,
+        "cacheCreationTokens": usage.cache_creation_tokens,
+        "cacheReadTokens": usage.cache_read_tokens,
+    }

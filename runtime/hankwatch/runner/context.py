@@ -1,0 +1,31 @@
+"""What every part of a run works with."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from hankwatch.core.clock import Clock
+from hankwatch.core.redaction import Redactor
+from hankwatch.runner.control import Control
+from hankwatch.runner.layout import Layout
+from hankwatch.runner.ledger import Ledger
+from hankwatch.sentinels.manager import SentinelManager
+from hankwatch.stream.stream import EventStream
+
+
+@dataclass(frozen=True, slots=True)
+class RunContext:
+    """The run's surroundings, made once by ``app``."""
+
+    ledger: Ledger
+    stream: EventStream
+    manager: SentinelManager
+    control: Control
+    redactor: Redactor
+    layout: Layout
+    clock: Clock
+    hank_dir: Path
+    """Where what the hank names stands; resolved."""
+    drain_s: float
+    """What each sentinel has per attempt to finish, in seconds."""
+    ignore_rig_failures: bool = False
+    """As if every rig operation had ``allowFailure``."""

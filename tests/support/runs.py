@@ -116,8 +116,8 @@ class Standin:
 
     def calls(self) -> list[dict[str, Any]]:
         """Each call so far, as ``seen``."""
-        lines = (self.folder / "seen.json.calls").read_text().splitlines()
-        return [json.loads(line) for line in lines]
+        path = self.folder / "seen.json.calls"
+        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
 def stand_in(folder: Path, *score: Sequence[Any]) -> Standin:

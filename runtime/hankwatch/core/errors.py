@@ -18,6 +18,7 @@
     ├── RenderFault                   a prompt that failed while rendering
     ├── SchemaFault                   a JSON Schema or Zod text that cannot be used
     ├── ProcessNotStarted             a child program that could not be started
+    ├── NoSession                     there is no session that a codon could continue
     ├── CheckpointFailed              a checkpoint could not be made, read or restored
     │   └── GitMissing                there is no git to make it with
     └── PathRefused                   a path an author or config may not use
@@ -231,6 +232,16 @@ class ProcessNotStarted(HankwatchError):
         self.reason = reason
         super().__init__(f"{program} cannot be started: {reason}")
         self.hint = f"check that {program} is installed and on the PATH this run gives its children"
+
+
+class NoSession(HankwatchError):
+    """There is no session that a codon could continue."""
+
+    code = "no-session"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"there is no session to continue: {reason}")
+        self.hint = "set its continuationMode to 'fresh', or look at why the codon before it has none"
 
 
 class CheckpointFailed(HankwatchError):

@@ -43,8 +43,6 @@ def _uses(hank: Hank) -> Iterator[Unsupported]:
         if isinstance(item, Loop):
             yield Unsupported("loops", f"/hank/{index}/type")
     for pointer, codon in hank.codons():
-        if codon.continuation_mode == "continue-previous":
-            yield Unsupported("continue-previous", f"{pointer}/continuationMode")
         for key, used in _features(codon):
             if used:
                 yield Unsupported(key, f"{pointer}/{key}")

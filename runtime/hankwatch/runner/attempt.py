@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hankwatch.agents.program import Command
+from hankwatch.agents.program import Command, Resumes, TurnRequest
 from hankwatch.agents.translate import Translator
 from hankwatch.core.errors import HankwatchError, InfrastructureError
 from hankwatch.events.activity import AssistantAction
@@ -14,7 +14,8 @@ from hankwatch.events.shapes import FailureReason
 from hankwatch.runner.context import RunContext
 from hankwatch.runner.control import CodonStop
 from hankwatch.runner.jobs import CodonJob
-from hankwatch.runner.state import tokens_json
+from hankwatch.runner.sessions import session_to_continue, session_usage
+from hankwatch.runner.state import CodonRecord, tokens_json
 from hankwatch.runner.turn import Turn, TurnEnd
 from hankwatch.runner.verdict import Verdict, decide, not_begun, not_run
 from hankwatch.sentinels.loader import LoadFailure
@@ -31,6 +32,9 @@ class Attempt:
     stop: CodonStop
     missing: tuple[LoadFailure, ...]
     """Required sentinels that could not be loaded."""
+    previous: CodonRecord | None
+    """The codon before, whose session ``continue-previous`` means."""
+    _continued: str | None = None
     _translator: Translator = field(init=False)
     _pending_session: bool = False
     _messages: int = 0
@@ -56,11 +60,26 @@ class Attempt:
             return not_begun(self.stop.reason)
         self.context.ledger.move_codon("starting")
         try:
-            return await self._run_turns(self.job.program.command(self.job.request))
+            return await self._run_turns(self._first_command())
         except InfrastructureError:
             raise
         except HankwatchError as error:
             return self._spawn_failure(error)
+
+    def _first_command(self) -> Command:
+        job = self.job
+        if job.codon.continuation_mode == "fresh":
+            return job.program.command(job.request)
+        session_id = session_to_continue(self.previous, job.program)
+        self._continued = session_id
+        tokens, cost_usd = session_usage(session_id, self.context.ledger.state)
+        self._translator.account.carry(session_id, tokens, cost_usd)
+        self._info(f"Continuing from previous session: {session_id}")
+        return self._resume(job.request, session_id)
+
+    def _resume(self, request: TurnRequest, session_id: str) -> Command:
+        assert isinstance(self.job.program, Resumes)  # checked before the run
+        return self.job.program.resume(request, session_id)
 
     async def _run_turns(self, command: Command) -> Verdict:
         end = await self._turn(command).run()
@@ -103,7 +122,9 @@ class Attempt:
         return str(self.log_path.relative_to(self.context.layout.root))
 
     def _spawned(self, pid: int) -> None:
-        metadata = {"agent": self.job.program.name, "claudePid": pid, "claudeLogPath": self._log_shown}
+        metadata: dict[str, Any] = {"agent": self.job.program.name, "claudePid": pid, "claudeLogPath": self._log_shown}
+        if self._continued is not None:
+            metadata["previousSessionId"] = self._continued
         self.context.ledger.move_codon("initializing", metadata)
 
     def _started(self, session_id: str) -> None:
@@ -116,6 +137,7 @@ class Attempt:
             codon_name=job.name,
             codon_description=job.description,
             session_id=session_id,
+            previous_session_id=self._continued,
             start_time=ledger.codon.started_at,
             prompt_metadata=job.prompt_metadata,
         )

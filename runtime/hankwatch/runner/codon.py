@@ -12,7 +12,7 @@ from hankwatch.runner.control import CodonStop, StopReason
 from hankwatch.runner.jobs import CodonJob
 from hankwatch.runner.observers import Observers
 from hankwatch.runner.plan import retry_config, retry_wait_ms
-from hankwatch.runner.state import total_cost
+from hankwatch.runner.state import CodonRecord, total_cost
 from hankwatch.runner.verdict import Verdict
 from hankwatch.sentinels.manager import Attached
 from hankwatch.sentinels.prompts import CodonScope
@@ -33,6 +33,8 @@ class CodonRun:
     """Carries out one codon, all its attempts included. Nobody cancels it: stops go through ``Control``."""
 
     job: CodonJob
+    previous: CodonRecord | None
+    """The codon before, whose session ``continue-previous`` means."""
     context: RunContext
     summaries: list[SentinelSummary] = field(default_factory=list)
     """What each sentinel did, once it has ended."""
@@ -79,7 +81,7 @@ class CodonRun:
 
     async def _attempt(self, attached: Attached, observers: Observers) -> None:
         ledger = self.context.ledger
-        attempt = Attempt(self.job, self.context, self._stop, attached.required_failures)
+        attempt = Attempt(self.job, self.context, self._stop, attached.required_failures, self.previous)
         verdict = await attempt.work()
         ids = [state["id"] for state in attached.states()]
         if ids and ledger.codon.status == "running":
@@ -120,7 +122,7 @@ class CodonRun:
 
     def _snapshot(self) -> None:
         ledger, stream = self.context.ledger, self.context.stream
-        done = [record.as_json() for record in reversed(ledger.run.codons) if record.final]
+        done = [record.as_json() for record in reversed(ledger.state.thread) if record.final]
         stream.emit(
             StateSnapshot.model_validate(
                 {

@@ -13,6 +13,7 @@ from hankwatch.hank.assembly import system_prompt, user_prompt
 from hankwatch.hank.load import LoadedHank
 from hankwatch.hank.model import Codon, Hank
 from hankwatch.runner.layout import Layout
+from hankwatch.runner.sessions import require_resuming
 from hankwatch.runner.settings import RunSettings
 from hankwatch.sentinels.loader import SentinelSource
 
@@ -70,7 +71,7 @@ def codon_jobs(
     """Each codon of a hank that has a config, by its authored id, in order.
 
     Raises:
-        UsageError: an agent that does not exist, or that this version does not run.
+        UsageError: an agent that does not exist, or that cannot continue sessions where a codon wants it.
         PathRefused: a prompt file changed for the worse since it was checked.
     """
     assert hank.config is not None
@@ -90,6 +91,7 @@ def _job(
 ) -> CodonJob:
     model = run.model or codon.model
     program = agent_for(codon.agent, model, hank_dir=hank.hank_dir.resolve(), settings=agents)
+    require_resuming(codon, program)
     prompt = user_prompt(codon, hank_dir=hank.hank_dir, agent_root=layout.agent_root)
     system = system_prompt(codon, config, hank_dir=hank.hank_dir, agent_root=layout.agent_root)
     metadata = prompt.metadata.as_data()

@@ -90,6 +90,15 @@ class CodonRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class Source:
+    """What a run goes on from (reference 3.6, ``startingConditions``)."""
+
+    run_id: str
+    after_codon: str | None
+    """Runtime id of the last codon that still counts; None when all is done again."""
+
+
+@dataclass(frozen=True, slots=True)
 class RunRecord:
     """One RunStarted … end of an execution, by one process."""
 
@@ -99,6 +108,8 @@ class RunRecord:
     ended_at: str | None = None
     codons: tuple[CodonRecord, ...] = ()
     """In the order they started."""
+    source: Source | None = None
+    """Where it goes on from; None when it began afresh."""
 
     @property
     def current(self) -> CodonRecord | None:
@@ -121,6 +132,26 @@ class RunState:
     def current(self) -> RunRecord | None:
         """The latest run."""
         return self.runs[-1] if self.runs else None
+
+    @property
+    def chain(self) -> tuple[RunRecord, ...]:
+        """The latest run and those it goes on from, oldest first."""
+        chain: list[RunRecord] = []
+        for run in reversed(self.runs):
+            if not chain or (chain[-1].source and chain[-1].source.run_id == run.run_id):
+                chain.append(run)
+        return tuple(reversed(chain))
+
+    @property
+    def thread(self) -> tuple[CodonRecord, ...]:
+        """What was done and still counts for the latest run, oldest first; its own codons included."""
+        records: list[CodonRecord] = []
+        for run in self.chain:
+            if run.source is not None:
+                kept = [n for n, record in enumerate(records, 1) if record.codon_id == run.source.after_codon]
+                del records[kept[-1] if kept else 0 :]
+            records += run.codons
+        return tuple(records)
 
     def resulting_state(self) -> dict[str, Any]:
         """The summary each ``state.transition`` carries."""
@@ -174,7 +205,7 @@ def reduce(state: RunState, step: Transition) -> RunState:
     """The state after ``step``; what does not apply (an older journal, a foreign type) changes nothing."""
     match step.type:
         case "RunStarted":
-            record = RunRecord(str(step.data.get("runId", "")), step.at)
+            record = RunRecord(str(step.data.get("runId", "")), step.at, source=_source(step.data))
             return RunState((*state.runs, record))
         case "RunCompleted" | "RunFailed" | "RunCrashed":
             return _with_run(state, step, lambda run: replace(run, status=_RUN_ENDS[step.type], ended_at=step.at))
@@ -202,6 +233,15 @@ def _with_run(state: RunState, step: Transition, change: Callable[[RunRecord], R
             runs[index] = change(runs[index])
             return RunState(tuple(runs))
     return state
+
+
+def _source(data: Mapping[str, Any]) -> Source | None:
+    conditions = data.get("startingConditions")
+    source = conditions.get("source") if isinstance(conditions, Mapping) else None
+    if not isinstance(source, Mapping):
+        return None
+    after = source.get("afterCodon")
+    return Source(str(source.get("runId", "")), str(after) if after is not None else None)
 
 
 def _start_codon(run: RunRecord, step: Transition) -> RunRecord:

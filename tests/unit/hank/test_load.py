@@ -181,7 +181,6 @@ def test_a_feature_of_a_later_version_is_named_and_does_not_fail_validation(tmp_
         ("checkpointedFiles", "/hank/0/checkpointedFiles"),
         ("mcp", "/hank/0/mcp"),
         ("loops", "/hank/1/type"),
-        ("continue-previous", "/hank/1/codons/0/continuationMode"),
         ("watchdog", "/watchdog"),
     }
     assert {(d.code, d.pointer) for d in loaded.diagnostics if d.code == "not-yet"} == {("not-yet", p) for _, p in uses}

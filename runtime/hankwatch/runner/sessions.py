@@ -1,0 +1,45 @@
+"""Sessions of agent programs: which one a codon continues, and what it has used so far (reference 3.2)."""
+
+from hankwatch.agents.program import AgentProgram, Resumes
+from hankwatch.agents.signals import Tokens
+from hankwatch.core.errors import NoSession, UsageError
+from hankwatch.hank.model import Codon
+from hankwatch.runner.state import CodonRecord, RunState, total_cost
+
+
+def require_resuming(codon: Codon, program: AgentProgram) -> None:
+    """Check before a run that a codon's program can do what the codon is about.
+
+    Raises:
+        UsageError: it has to continue a session and cannot.
+    """
+    uses = "continuationMode" if codon.continuation_mode == "continue-previous" else "exhaustWithPrompt"
+    if (uses == "continuationMode" or codon.exhaust_with_prompt is not None) and not isinstance(program, Resumes):
+        raise UsageError(
+            f"codon {codon.id}: {uses} continues a session, which the agent {program.name} cannot",
+            hint="use a program that can, as claude does, or a fresh session",
+        )
+
+
+def session_to_continue(previous: CodonRecord | None, program: AgentProgram) -> str:
+    """The session of the codon before.
+
+    Raises:
+        NoSession: there is none, or it is no use to ``program``.
+    """
+    if previous is None:
+        raise NoSession("no codon ran before it")
+    if previous.status != "completed" and not (previous.status == "skipped" and previous.assistant_messages):
+        raise NoSession(f"codon {previous.codon_id} before it is {previous.status}")
+    if previous.session_id is None:
+        raise NoSession(f"the session of codon {previous.codon_id} has no id")
+    if previous.agent != program.name:
+        raise NoSession(f"codon {previous.codon_id} ran on {previous.agent}, this one runs on {program.name}")
+    return previous.session_id
+
+
+def session_usage(session_id: str, state: RunState) -> tuple[Tokens, float | None]:
+    """What all attempts of a session have counted; the cost is None when a part is unknown."""
+    records = [record for run in state.runs for record in run.codons if record.session_id == session_id]
+    tokens = sum((record.tokens for record in records), Tokens())
+    return tokens, total_cost(record.cost_usd for record in records)

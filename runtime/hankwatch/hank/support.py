@@ -12,7 +12,7 @@ class Unsupported:
     """One use of such a feature."""
 
     feature: str
-    """For people: ``loops``, ``rigSetup``."""
+    """For people: ``loops``, ``mcp``."""
     pointer: str
     """Into hank.json."""
 
@@ -49,7 +49,6 @@ def _uses(hank: Hank) -> Iterator[Unsupported]:
 
 
 def _features(codon: Codon) -> Iterator[tuple[str, bool]]:
-    yield "rigSetup", bool(codon.rig_setup)
     yield "checkpointedFiles", bool(codon.checkpointed_files)
     yield "outputFiles", bool(codon.output_files)
     yield "archiveOnSuccess", bool(codon.archive_on_success)

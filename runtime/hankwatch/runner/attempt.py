@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from hankwatch.agents.program import Command, Resumes, TurnRequest
 from hankwatch.agents.translate import Translator
@@ -14,6 +14,7 @@ from hankwatch.events.shapes import FailureReason
 from hankwatch.runner.context import RunContext
 from hankwatch.runner.control import CodonStop
 from hankwatch.runner.jobs import CodonJob
+from hankwatch.runner.rigs import Rig, RigEnd
 from hankwatch.runner.sessions import session_to_continue, session_usage
 from hankwatch.runner.state import CodonRecord, tokens_json
 from hankwatch.runner.turn import Turn, TurnEnd
@@ -34,6 +35,8 @@ class Attempt:
     """Required sentinels that could not be loaded."""
     previous: CodonRecord | None
     """The codon before, whose session ``continue-previous`` means."""
+    rig_is_ready: bool = False
+    """An earlier attempt has set the rig up."""
     _continued: str | None = None
     _translator: Translator = field(init=False)
     _pending_session: bool = False
@@ -58,13 +61,49 @@ class Attempt:
             return self._required_failure()
         if self.stop.reason is not None:
             return not_begun(self.stop.reason)
+        rig = await self._set_up()
+        if rig is not None and rig.failure is not None:
+            return self._rig_failure(rig)
         self.context.ledger.move_codon("starting")
+        if rig is not None:
+            self.rig_is_ready = True
+            self.context.stream.emit(rig.completed(self.job.codon_id, self.job.base_codon_id, created_checkpoint=False))
         try:
             return await self._run_turns(self._first_command())
         except InfrastructureError:
             raise
         except HankwatchError as error:
             return self._spawn_failure(error)
+
+    async def _set_up(self) -> RigEnd | None:
+        """Carry out the rig; None when there is nothing to set up."""
+        job, context = self.job, self.context
+        if not job.codon.rig_setup or self.rig_is_ready:
+            return None
+        return await Rig(
+            operations=job.codon.rig_setup,
+            codon_id=job.codon_id,
+            base_codon_id=job.base_codon_id,
+            codon_name=job.name,
+            hank_dir=context.hank_dir,
+            layout=context.layout,
+            env=job.rig_env,
+            marker=f"{context.ledger.marker}/rig",
+            log_path=self._log_of("rig"),
+            stream=context.stream,
+            redactor=context.redactor,
+            stop=self.stop,
+            clock=context.clock,
+            ignore_failures=context.ignore_rig_failures,
+        ).run()
+
+    def _rig_failure(self, rig: RigEnd) -> Verdict:
+        assert rig.failure is not None
+        if rig.stopped and self.stop.reason is not None:
+            return not_begun(self.stop.reason)
+        self._error(f"The rig could not be set up: {rig.message}", "rig-failed", fatal=True)
+        kind: Literal["timeout", "unknown"] = "timeout" if rig.failure.failure_type == "timeout" else "unknown"
+        return not_run(FailureReason(type=kind, retriable=True, message=f"rig: {rig.message}"))
 
     def _first_command(self) -> Command:
         job = self.job
@@ -97,7 +136,7 @@ class Attempt:
             cwd=context.layout.agent_root,
             env={**job.env, **command.env},
             marker=context.ledger.marker,
-            log_path=self.log_path,
+            log_path=self._log_of(job.program.name),
             idle_s=job.idle_s,
             stream=context.stream,
             translator=self._translator,
@@ -109,17 +148,13 @@ class Attempt:
             on_started=self._started,
         )
 
-    @property
-    def log_path(self) -> Path:
-        """Where the agent's raw lines are kept."""
+    def _log_of(self, program: str) -> Path:
         ledger = self.context.ledger
-        return self.context.layout.agent_log(
-            ledger.run_id, self.job.codon_id, ledger.codon.attempt, self.job.program.name
-        )
+        return self.context.layout.agent_log(ledger.run_id, self.job.codon_id, ledger.codon.attempt, program)
 
     @property
     def _log_shown(self) -> str:
-        return str(self.log_path.relative_to(self.context.layout.root))
+        return str(self._log_of(self.job.program.name).relative_to(self.context.layout.root))
 
     def _spawned(self, pid: int) -> None:
         metadata: dict[str, Any] = {"agent": self.job.program.name, "claudePid": pid, "claudeLogPath": self._log_shown}
@@ -198,8 +233,8 @@ class Attempt:
         self._error(f"Codon {self.job.codon_id} failed: {reason}", "codon-failed", context=context)
 
     def _error(self, message: str, code: str, *, fatal: bool = False, context: dict[str, Any] | None = None) -> None:
-        """``fatal``: the agent never ran, so the run ends, unless the codon's failure is ignored."""
-        fatal = fatal and self.job.codon.on_failure != "ignore"
+        """``fatal``: the agent never ran, so the run ends, where the codon's failure ends it."""
+        fatal = fatal and self.job.codon.on_failure == "abort"
         self.context.stream.emit(
             ErrorEvent(
                 message=message,

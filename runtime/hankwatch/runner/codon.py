@@ -41,6 +41,7 @@ class CodonRun:
     not_loaded: list[NotLoaded] = field(default_factory=list)
     """Sentinels that were skipped, required ones included."""
     _stop: CodonStop = field(default_factory=CodonStop)
+    _rig_is_ready: bool = False
 
     async def run(self) -> None:
         """The codon from CodonStarted to its sentinels' unloading.
@@ -81,8 +82,11 @@ class CodonRun:
 
     async def _attempt(self, attached: Attached, observers: Observers) -> None:
         ledger = self.context.ledger
-        attempt = Attempt(self.job, self.context, self._stop, attached.required_failures, self.previous)
+        attempt = Attempt(
+            self.job, self.context, self._stop, attached.required_failures, self.previous, self._rig_is_ready
+        )
         verdict = await attempt.work()
+        self._rig_is_ready = attempt.rig_is_ready
         ids = [state["id"] for state in attached.states()]
         if ids and ledger.codon.status == "running":
             told = {"sentinelCount": len(ids), "sentinelIds": ids, "verdict": verdict.as_json()}

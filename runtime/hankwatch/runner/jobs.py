@@ -35,6 +35,8 @@ class CodonJob:
     """Prompt and model."""
     env: Mapping[str, str]
     """The agent's whole environment, without what its command adds."""
+    rig_env: Mapping[str, str]
+    """Of rig commands: our own environment, with the codon's over it."""
     sentinels: tuple[SentinelSource, ...]
     """Its observers, in file order."""
     idle_s: float
@@ -103,6 +105,7 @@ def _job(
         program=program,
         request=TurnRequest(prompt.text, model, system),
         env=child_environment(environ, codon.env, keep=(*program.env_names, *required)),
+        rig_env=child_environment(environ, codon.env, keep=("*",)),
         sentinels=hank.sentinels.get(codon.id, ()),
         idle_s=codon.shim_idle_timeout or here.idle_limit_s or run.idle_limit_s or DEFAULT_IDLE_S,
         tool_result_chars=run.tool_result_chars,

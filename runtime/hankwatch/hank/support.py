@@ -52,7 +52,6 @@ def _features(codon: Codon) -> Iterator[tuple[str, bool]]:
     yield "checkpointedFiles", bool(codon.checkpointed_files)
     yield "outputFiles", bool(codon.output_files)
     yield "archiveOnSuccess", bool(codon.archive_on_success)
-    yield "exhaustWithPrompt", codon.exhaust_with_prompt is not None
     yield "autoCompact", codon.auto_compact
     yield "budget", codon.budget is not None
     yield "watchdog", codon.watchdog is not None

@@ -1,6 +1,6 @@
 """The work of one attempt: its agent's turns, from the first checks to the verdict (spec hank 2)."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -9,8 +9,8 @@ from hankwatch.agents.translate import Translator
 from hankwatch.core.errors import HankwatchError, InfrastructureError
 from hankwatch.events.activity import AssistantAction
 from hankwatch.events.payload import Payload
-from hankwatch.events.run import CodonStarted, ErrorEvent, Info, TokenUsage
-from hankwatch.events.shapes import FailureReason
+from hankwatch.events.run import CodonExtended, CodonStarted, ErrorEvent, Info, TokenUsage
+from hankwatch.events.shapes import FailureReason, TokenCounts
 from hankwatch.runner.context import RunContext
 from hankwatch.runner.control import CodonStop
 from hankwatch.runner.jobs import CodonJob
@@ -121,12 +121,46 @@ class Attempt:
         return self.job.program.resume(request, session_id)
 
     async def _run_turns(self, command: Command) -> Verdict:
-        end = await self._turn(command).run()
+        """Turns of one session, until nothing is left to say (design "How it runs" 6)."""
+        ends_when_full = self.job.extension_prompt is not None
+        while True:
+            end = await self._turn(command).run()
+            verdict = decide(
+                end.outcome, end.exit, self.stop.reason, idle_s=self.job.idle_s, ends_when_full=ends_when_full
+            )
+            if not self._goes_on(verdict):
+                break
+            command = self._extend()
         self._close_account()
-        verdict = decide(end.outcome, end.exit, self.stop.reason, idle_s=self.job.idle_s)
         if verdict.status == "failed":
             self._explain(verdict, end)
         return verdict
+
+    def _goes_on(self, verdict: Verdict) -> bool:
+        """Whether the codon is prompted again (``exhaustWithPrompt``)."""
+        if self.job.extension_prompt is None or verdict.status != "completed" or verdict.context_exceeded:
+            return False
+        if not self.session_id:
+            self._info(f"Codon {self.job.codon_id} is not extended: its session has no id", code="not-extended")
+            return False
+        return self.context.ledger.codon.extensions < self.job.codon.max_extensions
+
+    def _extend(self) -> Command:
+        job, ledger, account = self.job, self.context.ledger, self._translator.account
+        assert job.extension_prompt is not None
+        number = ledger.codon.extensions + 1
+        extended = CodonExtended(
+            codon_id=job.codon_id,
+            base_codon_id=job.base_codon_id,
+            codon_name=job.name,
+            extension_number=number,
+            exhaust_with_prompt=job.extension_prompt,
+            cumulative_tokens=TokenCounts.model_validate(tokens_json(account.tokens)),
+            cumulative_cost=account.cost_usd,
+        )
+        self.context.stream.emit(extended)
+        ledger.move("ExtensionCountUpdated", {"extensionCount": number}, codon_id=job.codon_id)
+        return self._resume(replace(job.request, prompt=job.extension_prompt), self.session_id)
 
     def _turn(self, command: Command) -> Turn:
         job, context = self.job, self.context
@@ -160,10 +194,13 @@ class Attempt:
         metadata: dict[str, Any] = {"agent": self.job.program.name, "claudePid": pid, "claudeLogPath": self._log_shown}
         if self._continued is not None:
             metadata["previousSessionId"] = self._continued
-        self.context.ledger.move_codon("initializing", metadata)
+        if self.context.ledger.codon.status == "starting":
+            self.context.ledger.move_codon("initializing", metadata)
 
     def _started(self, session_id: str) -> None:
         job, ledger = self.job, self.context.ledger
+        if ledger.codon.status != "initializing":
+            return  # a further turn of the same attempt
         self._pending_session = not session_id
         self._info(f"Started codon {job.codon_id} with session ID: {session_id or 'not known yet'}")
         started = CodonStarted(

@@ -98,7 +98,7 @@ class CodonRun:
     async def _complete(self, verdict: Verdict, observers: Observers, session: dict[str, Any]) -> None:
         job, ledger = self.job, self.context.ledger
         codon, failed = ledger.codon, verdict.status == "failed"
-        metadata = {**verdict.as_json(), **session}
+        metadata = {**verdict.as_json(), **session, "extensionCount": codon.extensions}
         if verdict.status != "completed":
             metadata["failedDuring" if failed else "skippedDuring"] = codon.status
         ignored = failed and job.codon.on_failure == "ignore" and not self.context.control.stopping

@@ -9,7 +9,7 @@ from hankwatch.agents.program import AgentProgram, TurnRequest
 from hankwatch.agents.settings import AgentSettings
 from hankwatch.config.environment import child_environment
 from hankwatch.events.run import PromptMetadata
-from hankwatch.hank.assembly import system_prompt, user_prompt
+from hankwatch.hank.assembly import fill, system_prompt, user_prompt
 from hankwatch.hank.load import LoadedHank
 from hankwatch.hank.model import Codon, Hank
 from hankwatch.runner.layout import Layout
@@ -43,6 +43,8 @@ class CodonJob:
     """Longest silence of the agent, in seconds."""
     tool_result_chars: int
     """Longer tool results are cut in their event."""
+    extension_prompt: str | None = None
+    """Sent again after each success, until the context is full."""
     prompt_metadata: PromptMetadata | None = None
     """Front matter of the prompt."""
 
@@ -109,5 +111,6 @@ def _job(
         sentinels=hank.sentinels.get(codon.id, ()),
         idle_s=codon.shim_idle_timeout or here.idle_limit_s or run.idle_limit_s or DEFAULT_IDLE_S,
         tool_result_chars=run.tool_result_chars,
+        extension_prompt=fill(codon.exhaust_with_prompt, layout.agent_root) if codon.exhaust_with_prompt else None,
         prompt_metadata=PromptMetadata.model_validate(metadata) if metadata else None,
     )

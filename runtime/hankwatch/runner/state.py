@@ -49,6 +49,8 @@ class CodonRecord:
     """Agent cost; None once any part of it is unknown."""
     tokens: Tokens = field(default_factory=Tokens)
     assistant_messages: int = 0
+    extensions: int = 0
+    """How often it was prompted again in the same session."""
     verdict: Mapping[str, Any] = field(default_factory=dict)
     """What the attempt comes to (``Verdict.as_json``); known from the agent's end on."""
     sentinels: tuple[Mapping[str, Any], ...] = ()
@@ -80,6 +82,7 @@ class CodonRecord:
             "sessionId": self.session_id,
             "previousSessionId": self.previous_session_id,
             "assistantMessageCount": self.assistant_messages,
+            "extensionCount": self.extensions,
         }
         data |= {name: value for name, value in optional.items() if value}
         if self.final:
@@ -271,18 +274,21 @@ def _reduce_codon(codon: CodonRecord, step: Transition) -> CodonRecord:
     data = step.data
     match step.type:
         case "CodonTransitioned":
-            return _move_codon(codon, data, step.at)
+            codon = _move_codon(codon, data, step.at)
         case "CostsIncremented":
             tokens = codon.tokens + _tokens(data.get("tokensDelta") or {})
-            return replace(codon, tokens=tokens, cost_usd=total_cost((codon.cost_usd, data.get("costDelta"))))
+            codon = replace(codon, tokens=tokens, cost_usd=total_cost((codon.cost_usd, data.get("costDelta"))))
         case "CodonFinalCostSet":
-            return replace(codon, tokens=_tokens(data.get("finalTokens") or {}), cost_usd=data.get("finalCost"))
+            codon = replace(codon, tokens=_tokens(data.get("finalTokens") or {}), cost_usd=data.get("finalCost"))
         case "AssistantMessageCountUpdated":
-            return replace(codon, assistant_messages=int(data.get("newCount") or 0))
+            codon = replace(codon, assistant_messages=int(data.get("newCount") or 0))
+        case "ExtensionCountUpdated":
+            codon = replace(codon, extensions=int(data.get("extensionCount") or 0))
         case "SentinelStatesUpdated":
-            return replace(codon, sentinels=tuple(data.get("sentinelStates") or ()))
+            codon = replace(codon, sentinels=tuple(data.get("sentinelStates") or ()))
         case _:
-            return codon
+            pass
+    return codon
 
 
 def _move_codon(codon: CodonRecord, data: Mapping[str, Any], at: str) -> CodonRecord:

@@ -25,6 +25,8 @@ class Verdict:
     """Set exactly when ``status`` is failed."""
     facts: tuple[str, ...] = ()
     """Everything that spoke for or against success."""
+    context_exceeded: bool = False
+    """The agent's context was full."""
 
     def as_json(self) -> dict[str, Any]:
         """As transitions carry it, for whoever resumes."""
@@ -32,6 +34,7 @@ class Verdict:
             "status": self.status,
             "exitStatus": self.exit_status.model_dump(),
             "facts": list(self.facts),
+            "contextExceeded": self.context_exceeded,
         }
         if self.reason is not None:
             data["failureReason"] = self.reason.model_dump()
@@ -54,17 +57,24 @@ def from_json(data: Mapping[str, Any]) -> Verdict:
         _EXIT_STATUS.validate_python(data["exitStatus"]),
         FailureReason.model_validate(reason) if reason is not None else None,
         tuple(data.get("facts", ())),
+        bool(data.get("contextExceeded")),
     )
 
 
-def decide(outcome: Outcome, exit_: Exit, stop: StopReason | None, *, idle_s: float | None = None) -> Verdict:
-    """The verdict of a turn that ran; the first row that holds: a stop, then the agent's own outcome."""
+def decide(
+    outcome: Outcome, exit_: Exit, stop: StopReason | None, *, idle_s: float | None = None, ends_when_full: bool = False
+) -> Verdict:
+    """The verdict of a turn that ran; the first row that holds: a stop, then the agent's own outcome.
+
+    ``ends_when_full``: a full context is the end this codon is meant to have.
+    """
     ended = _exit_status(exit_)
     if stop is not None:
         return _of_stop(stop, ended, outcome.facts, idle_s)
-    if outcome.status == "success":
-        return Verdict("completed", ExitSuccess(), None, outcome.facts)
-    return Verdict("failed", ended, outcome.reason, outcome.facts)
+    full = outcome.context_exceeded
+    if outcome.status == "success" or (full and ends_when_full):
+        return Verdict("completed", ExitSuccess(), None, outcome.facts, full)
+    return Verdict("failed", ended, outcome.reason, outcome.facts, full)
 
 
 def not_begun(stop: StopReason) -> Verdict:

@@ -34,6 +34,7 @@ from hankwatch.runner.runlog import run_log
 from hankwatch.runner.state import fold
 from hankwatch.sandbox.sandbox import Sandbox
 from hankwatch.sentinels.manager import SentinelManager
+from hankwatch.sentinels.retry import Retried, retry
 from hankwatch.settings import Flag, Settings, load_settings
 from hankwatch.stream.journal import Journal
 from hankwatch.stream.lock import holder, lock_path
@@ -244,6 +245,79 @@ async def open_run(
         assert hank.config is not None
         run = Run(hank.config, jobs, context)
         yield LiveRun(run_id, execution, stream, control, settings, clock, run, failure)
+
+
+async def retry_sentinels(
+    execution: Execution,
+    sentinel_id: str | None = None,
+    *,
+    config: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+    clock: Clock | None = None,
+    model_client: ModelClient | None = None,
+) -> list[Retried]:
+    """Carry out once more the triggers of an ended run that failed, with the hank as it is now (spec sentinels 5).
+
+    Args:
+        execution: Where the run was.
+        sentinel_id: Only this sentinel's triggers.
+        config: Settings file instead of the one found.
+        environ: Default: this process's environment.
+        clock: Default: the machine's.
+        model_client: Answers instead of builtin models and providers.
+
+    Raises:
+        ConfigError: the hank or its settings have faults.
+        UsageError: nothing ran there, or the hank is gone.
+        JournalLocked: a run is live there.
+        InfrastructureError: the journal cannot be written.
+    """
+    environ, clock = os.environ if environ is None else environ, clock or SystemClock()
+    layout = execution.layout
+    loaded, settings = load_for_run(RunOptions(_hank_of(execution), config=config), environ)
+    sources = loaded.sentinels
+    redactor = Redactor.from_environment(environ, enabled=settings.redaction.enabled)
+    failure = _Failure()
+    async with AsyncExitStack() as stack:
+        sandbox = await stack.enter_async_context(Sandbox(clock=clock))
+        journal = Journal.open(layout.journal, sync_interval_s=settings.journal.sync_interval_s)
+        stack.callback(journal.close)
+        stream = EventStream(
+            journal,
+            time=StreamTime(clock),
+            timers=Timers(),
+            redactor=redactor,
+            ids=IdSource(),
+            on_failure=failure.tell,
+        )
+        stack.callback(stream.close)
+        tasks = await stack.enter_async_context(task_group())
+        stack.callback(tasks.cancel_scope.cancel)
+        tasks.start_soon(_run_timers, stream, clock)
+        if model_client is None:
+            model_client = router = _router(environ, settings, redactor, clock, layout)
+            stack.push_async_callback(router.aclose)
+            tasks.start_soon(router.warm_up, {s.config.model for of in sources.values() for s in of if s.config})
+        return await retry(
+            stream,
+            model_client,
+            sandbox,
+            managed_dir=layout.managed,
+            agent_root=layout.agent_root,
+            clock=clock,
+            sources=sources,
+            sentinel_id=sentinel_id,
+            persistence=settings.sentinel.persistence,
+        )
+
+
+def _hank_of(execution: Execution) -> Path:
+    if not execution.layout.journal.is_file():
+        raise UsageError(f"{execution.name} has no journal yet")
+    hank = Path(str(execution.meta.get("hankPath", "")))
+    if not hank.is_file():
+        raise UsageError(f"the hank of {execution.name} is gone: {hank}", hint="put it back, its sentinels are needed")
+    return hank
 
 
 async def _run_timers(stream: EventStream, clock: Clock) -> None:

@@ -207,9 +207,26 @@ def journal_import(
     raise typer.Exit(commands.import_(source, out=out, agent=agent, codon=codon, config=config, as_json=as_json))
 
 
+RunNamed = Annotated[str, typer.Argument(metavar="RUN", help="A path, the beginning of an id, or `latest`.")]
+
+
+@sentinel_app.command(name="retry")
+def sentinel_retry(
+    target: RunNamed,
+    sentinel: Annotated[str | None, typer.Argument(metavar="[ID]", help="Only this sentinel's triggers.")] = None,
+    *,
+    config: Config = None,
+    as_json: Json = False,
+) -> None:
+    """Carry out failed triggers again, from the journal; refused while the run is live."""
+    from hankwatch.cli import sentinels as commands
+
+    raise typer.Exit(commands.retry(target, sentinel, config=config, as_json=as_json))
+
+
 @sentinel_app.command(name="rebuild")
 def sentinel_rebuild(
-    target: Annotated[str, typer.Argument(metavar="RUN", help="A path, the beginning of an id, or `latest`.")],
+    target: RunNamed,
     sentinel: Annotated[str | None, typer.Argument(metavar="[ID]", help="Only this sentinel's reports.")] = None,
     *,
     config: Config = None,

@@ -1,9 +1,12 @@
-"""``sentinel rebuild``: reports written anew from the journal."""
+"""``sentinel rebuild`` and ``sentinel retry``: reports written anew, failed triggers carried out again."""
 
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
-from hankwatch.app import base_dir
+import anyio
+
+from hankwatch.app import base_dir, retry_sentinels
 from hankwatch.cli import output
 from hankwatch.cli.settings import cli_settings
 from hankwatch.core.errors import UsageError
@@ -32,3 +35,29 @@ def rebuild(target: str, sentinel: str | None, *, config: Path | None, as_json: 
         what = f"{report.entries} entries" if report.error is None else f"failed: {report.error}"
         console.print(f"{report.path}: {what}")
     return 1 if any(report.error for report in rebuilt) else 0
+
+
+def retry(target: str, sentinel: str | None, *, config: Path | None, as_json: bool) -> int:
+    """Carry out failed triggers once more; 0 when none of them failed again, else 1."""
+    settings, environ = cli_settings(config)
+    execution = find_run(target, base_dir(settings, environ)).execution
+    retried = anyio.run(partial(retry_sentinels, execution, sentinel, config=config))
+    console = output.people(as_json=as_json)
+    for one in retried:
+        if as_json:
+            output.print_json(
+                {
+                    "sentinelId": one.sentinel_id,
+                    "codonId": one.codon_id,
+                    "triggerNumber": one.trigger_number,
+                    "eventCount": one.event_count,
+                    "outcome": one.outcome,
+                    "reason": one.reason,
+                }
+            )
+        why = f": {one.reason}" if one.reason else ""
+        events = f"{one.event_count} event{'s' * (one.event_count != 1)}"
+        console.print(f"{one.sentinel_id} #{one.trigger_number} of {one.codon_id} ({events}): {one.outcome}{why}")
+    if not retried:
+        console.print("no trigger had failed")
+    return 1 if any(one.outcome != "done" for one in retried) else 0

@@ -12,7 +12,7 @@ class Unsupported:
     """One use of such a feature."""
 
     feature: str
-    """For people: ``loops``, ``mcp``."""
+    """For people: ``budget``, ``mcp``."""
     pointer: str
     """Into hank.json."""
 
@@ -40,8 +40,10 @@ def _uses(hank: Hank) -> Iterator[Unsupported]:
     if hank.watchdog is not None:
         yield Unsupported("watchdog", "/watchdog")
     for index, item in enumerate(hank.hank):
-        if isinstance(item, Loop):
-            yield Unsupported("loops", f"/hank/{index}/type")
+        if isinstance(item, Loop) and item.budget is not None:
+            yield Unsupported("budget", f"/hank/{index}/budget")
+        if isinstance(item, Loop) and item.archive_on_success:
+            yield Unsupported("archiveOnSuccess", f"/hank/{index}/archiveOnSuccess")
     for pointer, codon in hank.codons():
         for key, used in _features(codon):
             if used:

@@ -122,11 +122,14 @@ class Attempt:
 
     async def _run_turns(self, command: Command) -> Verdict:
         """Turns of one session, until nothing is left to say (design "How it runs" 6)."""
-        ends_when_full = self.job.extension_prompt is not None
         while True:
             end = await self._turn(command).run()
             verdict = decide(
-                end.outcome, end.exit, self.stop.reason, idle_s=self.job.idle_s, ends_when_full=ends_when_full
+                end.outcome,
+                end.exit,
+                self.stop.reason,
+                idle_s=self.job.idle_s,
+                ends_when_full=self.job.ends_when_full,
             )
             if not self._goes_on(verdict):
                 break

@@ -10,9 +10,10 @@ from hankwatch.runner.attempt import Attempt
 from hankwatch.runner.context import RunContext
 from hankwatch.runner.control import CodonStop, StopReason
 from hankwatch.runner.jobs import CodonJob
+from hankwatch.runner.loops import iteration_completed
 from hankwatch.runner.observers import Observers
-from hankwatch.runner.plan import retry_config, retry_wait_ms
-from hankwatch.runner.state import CodonRecord, total_cost
+from hankwatch.runner.plan import StartCodon, is_done, iteration_end, retry_config, retry_wait_ms
+from hankwatch.runner.state import latest, total_cost
 from hankwatch.runner.verdict import Verdict
 from hankwatch.sentinels.manager import Attached
 from hankwatch.sentinels.prompts import CodonScope
@@ -32,9 +33,8 @@ class NotLoaded:
 class CodonRun:
     """Carries out one codon, all its attempts included. Nobody cancels it: stops go through ``Control``."""
 
+    step: StartCodon
     job: CodonJob
-    previous: CodonRecord | None
-    """The codon before, whose session ``continue-previous`` means."""
     context: RunContext
     summaries: list[SentinelSummary] = field(default_factory=list)
     """What each sentinel did, once it has ended."""
@@ -68,7 +68,9 @@ class CodonRun:
             context.control.leave()
 
     def _start(self) -> None:
-        data = {"codonName": self.job.name, "baseCodonId": self.job.base_codon_id}
+        data: dict[str, Any] = {"codonName": self.job.name, "baseCodonId": self.job.base_codon_id}
+        if self.step.place is not None:
+            data["loopContext"] = self.step.place.as_json()
         self.context.ledger.move("CodonStarted", data, codon_id=self.job.codon_id)
 
     async def _attempts(self, attached: Attached) -> None:
@@ -79,12 +81,13 @@ class CodonRun:
             self._start()
             observers.begin_attempt()
             await self._attempt(attached, observers)
+        if self._close_iteration():
+            await observers.drain()
 
     async def _attempt(self, attached: Attached, observers: Observers) -> None:
         ledger = self.context.ledger
-        attempt = Attempt(
-            self.job, self.context, self._stop, attached.required_failures, self.previous, self._rig_is_ready
-        )
+        previous = latest(ledger.state.thread).get(self.step.previous or "")
+        attempt = Attempt(self.job, self.context, self._stop, attached.required_failures, previous, self._rig_is_ready)
         verdict = await attempt.work()
         self._rig_is_ready = attempt.rig_is_ready
         ids = [state["id"] for state in attached.states()]
@@ -138,6 +141,17 @@ class CodonRun:
                 }
             )
         )
+
+    def _close_iteration(self) -> bool:
+        """Tell the end of a loop's iteration where this codon was its last; False where there is nothing to tell."""
+        ledger, stream = self.context.ledger, self.context.stream
+        thread = ledger.state.thread
+        if self.step.place is None or not is_done(self.job.codon, ledger.codon):
+            return False
+        end = iteration_end(self.step.place, latest(thread))
+        if end is not None:
+            stream.emit(iteration_completed(end, thread, stream.now_ms()))
+        return end is not None
 
     async def _tries_again(self) -> bool:
         """Wait for the next attempt; False when there is none."""

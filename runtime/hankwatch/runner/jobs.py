@@ -1,6 +1,6 @@
 """What is decided about each codon before the run starts: program, prompt, environment, limits."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -11,7 +11,7 @@ from hankwatch.config.environment import child_environment
 from hankwatch.events.run import PromptMetadata
 from hankwatch.hank.assembly import fill, system_prompt, user_prompt
 from hankwatch.hank.load import LoadedHank
-from hankwatch.hank.model import Codon, Hank
+from hankwatch.hank.model import Codon, ContextExceeded, Hank, Loop
 from hankwatch.runner.layout import Layout
 from hankwatch.runner.sessions import require_resuming
 from hankwatch.runner.settings import RunSettings
@@ -45,6 +45,8 @@ class CodonJob:
     """Longer tool results are cut in their event."""
     extension_prompt: str | None = None
     """Sent again after each success, until the context is full."""
+    ends_when_full: bool = False
+    """A full context is the end this codon, or the loop around it, is meant to have."""
     prompt_metadata: PromptMetadata | None = None
     """Front matter of the prompt."""
 
@@ -80,12 +82,21 @@ def codon_jobs(
     """
     assert hank.config is not None
     make = partial(_job, config=hank.config, hank=hank, run=run, agents=agents, environ=environ, layout=layout)
-    return {codon.id: make(codon) for _, codon in hank.config.codons()}
+    return {codon.id: make(codon, ends_when_full=ends) for codon, ends in _ends_when_full(hank.config)}
+
+
+def _ends_when_full(hank: Hank) -> Iterator[tuple[Codon, bool]]:
+    for item in hank.hank:
+        if isinstance(item, Loop):
+            yield from ((codon, isinstance(item.terminate_on, ContextExceeded)) for codon in item.codons)
+        else:
+            yield item, False
 
 
 def _job(
     codon: Codon,
     *,
+    ends_when_full: bool,
     config: Hank,
     hank: LoadedHank,
     run: RunSettings,
@@ -112,5 +123,6 @@ def _job(
         idle_s=codon.shim_idle_timeout or here.idle_limit_s or run.idle_limit_s or DEFAULT_IDLE_S,
         tool_result_chars=run.tool_result_chars,
         extension_prompt=fill(codon.exhaust_with_prompt, layout.agent_root) if codon.exhaust_with_prompt else None,
+        ends_when_full=ends_when_full or codon.exhaust_with_prompt is not None,
         prompt_metadata=PromptMetadata.model_validate(metadata) if metadata else None,
     )

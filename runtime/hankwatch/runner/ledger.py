@@ -69,6 +69,7 @@ class Ledger:
             transition_type=kind,
             run_id=run_id,
             codon_id=codon_id,
+            base_codon_id=_base_id(expected, codon_id),
             transition=EventTransition(type=kind, data=full),
             resulting_state=ResultingState.model_validate(expected.resulting_state()),
         )
@@ -82,3 +83,10 @@ class Ledger:
         """One CodonTransitioned of the current codon."""
         data = {"from": self.codon.status, "to": target, **({"metadata": dict(metadata)} if metadata else {})}
         self.move("CodonTransitioned", data, *more, codon_id=self.codon.codon_id)
+
+
+def _base_id(state: RunState, codon_id: str | None) -> str | None:
+    """The authored id of a codon that is under way."""
+    run = state.current
+    record = run.codons[-1] if run and run.codons else None
+    return record.base_codon_id if record is not None and record.codon_id == codon_id else None

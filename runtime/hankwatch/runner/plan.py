@@ -2,9 +2,38 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
+from typing import Any, Literal
 
-from hankwatch.hank.model import Codon, Hank, Loop, RetryConfig
-from hankwatch.runner.state import CodonRecord
+from hankwatch.hank.model import Codon, ContextExceeded, Hank, IterationLimit, Loop, RetryConfig
+from hankwatch.runner.state import CodonRecord, latest
+
+
+@dataclass(frozen=True, slots=True)
+class LoopPlace:
+    """Where in a loop a codon stands."""
+
+    loop: Loop
+    iteration: int
+    """0-based."""
+    index: int
+    """Position in the loop."""
+
+    def as_json(self) -> dict[str, Any]:
+        """The contract's ``loopContext``."""
+        return {"loopId": self.loop.id, "iteration": self.iteration, "codonIndexInLoop": self.index}
+
+
+@dataclass(frozen=True, slots=True)
+class IterationEnd:
+    """A pass over a loop's codons has ended."""
+
+    place: LoopPlace
+    """Of its last codon."""
+    is_final: bool
+    """The loop has ended with it."""
+    reason: Literal["iteration_limit", "context_exceeded", "failure"] | None = None
+    """Why the loop ended; None when it goes on, or when a budget ended it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +44,8 @@ class StartCodon:
     """As authored."""
     codon_id: str
     """Runtime id."""
+    place: LoopPlace | None = None
+    """None outside of loops."""
     previous: str | None = None
     """Runtime id of the codon before it, whose session ``continue-previous`` means; None for the first."""
 
@@ -36,10 +67,10 @@ def next_step(hank: Hank, records: Sequence[CodonRecord], *, stopping: bool = Fa
 
     Skipped codons count as done, and so do failed ones that are ignored; of several attempts the last counts.
     """
-    latest = {record.codon_id: record for record in records}
+    known = latest(records)
     previous: str | None = None
-    for step in _steps(hank):
-        record = latest.get(step.codon_id)
+    for step in _steps(hank, known):
+        record = known.get(step.codon_id)
         if record is None or not record.final:
             return Finish(success=False, reason="stopped") if stopping else replace(step, previous=previous)
         if not is_done(step.codon, record):
@@ -53,10 +84,51 @@ def is_done(codon: Codon, record: CodonRecord) -> bool:
     return record.final and (record.status != "failed" or codon.on_failure == "ignore")
 
 
-def _steps(hank: Hank) -> Iterator[StartCodon]:
+def _steps(hank: Hank, known: Mapping[str, CodonRecord]) -> Iterator[StartCodon]:
+    """What is done one after the other; each codon of a loop must be done before the next is asked for."""
     for item in hank.hank:
-        assert not isinstance(item, Loop)
-        yield StartCodon(item, item.id)
+        if isinstance(item, Loop):
+            yield from _loop_steps(item, known)
+        else:
+            yield StartCodon(item, item.id)
+
+
+def _loop_steps(loop: Loop, known: Mapping[str, CodonRecord]) -> Iterator[StartCodon]:
+    for iteration in count():
+        for index, codon in enumerate(loop.codons):
+            place = LoopPlace(loop, iteration, index)
+            yield StartCodon(codon, runtime_id(codon, iteration), place)
+            end = iteration_end(place, known)
+            if end is not None and end.is_final:
+                return
+
+
+def runtime_id(codon: Codon, iteration: int) -> str:
+    """The id of a loop's codon in one iteration."""
+    return f"{codon.id}#{iteration}"
+
+
+def iteration_end(place: LoopPlace, known: Mapping[str, CodonRecord]) -> IterationEnd | None:
+    """What the end of the codon at ``place`` means for its loop; None when the iteration goes on.
+
+    ``known`` has the last record of each codon, of this one too.
+    """
+    loop, terminate = place.loop, place.loop.terminate_on
+    record = known[runtime_id(loop.codons[place.index], place.iteration)]
+    until_full = isinstance(terminate, ContextExceeded)
+    if until_full and record.verdict.get("contextExceeded"):
+        return IterationEnd(place, is_final=True, reason="context_exceeded")
+    if record.verdict.get("budgetExceeded"):
+        return IterationEnd(place, is_final=True)
+    if place.index + 1 < len(loop.codons):
+        return None
+    if isinstance(terminate, IterationLimit) and place.iteration + 1 >= terminate.limit:
+        return IterationEnd(place, is_final=True, reason="iteration_limit")
+    statuses = {known[runtime_id(codon, place.iteration)].status for codon in loop.codons}
+    if until_full and statuses == {"failed"}:
+        # Nothing of it will ever fill a context.
+        return IterationEnd(place, is_final=True, reason="failure")
+    return IterationEnd(place, is_final=False)
 
 
 def retry_wait_ms(codon: Codon, attempts: Sequence[CodonRecord]) -> int | None:

@@ -68,10 +68,7 @@ class Run:
         return next_step(self.hank, self.context.ledger.state.thread, stopping=self.context.control.stopping)
 
     async def _carry_out(self, step: StartCodon) -> None:
-        job = replace(self.jobs[step.codon.id], codon_id=step.codon_id)
-        thread = self.context.ledger.state.thread
-        previous = next((record for record in reversed(thread) if record.codon_id == step.previous), None)
-        codon = CodonRun(job, previous, self.context)
+        codon = CodonRun(step, replace(self.jobs[step.codon.id], codon_id=step.codon_id), self.context)
         await codon.run()
         self._summaries += codon.summaries
         self._not_loaded += codon.not_loaded

@@ -39,6 +39,8 @@ class CodonRecord:
     ended_at: str | None = None
     name: str | None = None
     base_codon_id: str | None = None
+    loop: Mapping[str, Any] | None = None
+    """The contract's ``loopContext``; None outside of loops."""
     agent: str | None = None
     """The program that ran it; None before it was started."""
     session_id: str | None = None
@@ -78,6 +80,7 @@ class CodonRecord:
         optional = {
             "codonName": self.name,
             "baseCodonId": self.base_codon_id,
+            "loopContext": self.loop,
             "endTime": self.ended_at,
             "sessionId": self.session_id,
             "previousSessionId": self.previous_session_id,
@@ -204,6 +207,11 @@ def total_cost(costs: Iterable[float | None]) -> float | None:
     return total
 
 
+def latest(records: Iterable[CodonRecord]) -> dict[str, CodonRecord]:
+    """The last record of each codon, by its runtime id."""
+    return {record.codon_id: record for record in records}
+
+
 def reduce(state: RunState, step: Transition) -> RunState:
     """The state after ``step``; what does not apply (an older journal, a foreign type) changes nothing."""
     match step.type:
@@ -257,6 +265,7 @@ def _start_codon(run: RunRecord, step: Transition) -> RunRecord:
         step.at,
         name=step.data.get("codonName"),
         base_codon_id=step.data.get("baseCodonId"),
+        loop=step.data.get("loopContext"),
     )
     return replace(run, codons=(*run.codons, record))
 

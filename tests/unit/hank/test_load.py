@@ -180,7 +180,6 @@ def test_a_feature_of_a_later_version_is_named_and_does_not_fail_validation(tmp_
     assert uses == {
         ("checkpointedFiles", "/hank/0/checkpointedFiles"),
         ("mcp", "/hank/0/mcp"),
-        ("loops", "/hank/1/type"),
         ("watchdog", "/watchdog"),
     }
     assert {(d.code, d.pointer) for d in loaded.diagnostics if d.code == "not-yet"} == {("not-yet", p) for _, p in uses}

@@ -4,12 +4,12 @@ import json
 from typing import Any, get_args
 
 import pytest
-from tests.support.hanks import codon, hank
+from tests.support.hanks import codon, hank, loop
 
 from hankwatch.events.shapes import CodonStatus
 from hankwatch.hank.model import Codon, Hank
-from hankwatch.runner.plan import Finish, StartCodon, next_step, retry_wait_ms
-from hankwatch.runner.state import CodonRecord
+from hankwatch.runner.plan import Finish, IterationEnd, StartCodon, iteration_end, next_step, retry_wait_ms
+from hankwatch.runner.state import CodonRecord, latest
 
 PLAIN = Hank.model_validate_json(json.dumps(hank(codon("a"), codon("b"))))
 IGNORING = Hank.model_validate_json(json.dumps(hank(codon("a", onFailure="ignore"), codon("b"))))
@@ -99,3 +99,70 @@ def test_a_permanent_failure_is_not_tried_again() -> None:
 def test_only_a_failure_with_the_policy_is_tried_again() -> None:
     assert retry_wait_ms(retrying(), records(a="completed")) is None
     assert retry_wait_ms(Codon.model_validate_json(json.dumps(codon("a"))), [failed()]) is None
+
+
+INNER = (codon("b", continuationMode="continue-previous"), codon("c", continuationMode="continue-previous"))
+
+
+def looping(*inner: dict[str, Any], **terminate: Any) -> Hank:
+    items = hank(codon("a"), loop(*inner, terminateOn=terminate), codon("z"))
+    return Hank.model_validate_json(json.dumps(items))
+
+
+TWICE = looping(*INNER, type="iterationLimit", limit=2)
+UNTIL_FULL = looping(*INNER, type="contextExceeded")
+
+
+def walk(hank: Hank, **verdicts: Any) -> list[tuple[str, str | None]]:
+    """(id, previous) of all codons in order, when each completes, or ends with the verdict given for its id."""
+    done: list[CodonRecord] = []
+    walked = []
+    while isinstance(step := next_step(hank, done), StartCodon):
+        walked.append((step.codon_id, step.previous))
+        said = verdicts.get(step.codon_id.replace("#", "_"), {})
+        done.append(CodonRecord(step.codon_id, 1, said.get("status", "completed"), "", verdict=said))
+        assert len(done) < 50
+    return walked
+
+
+def test_a_loop_runs_its_codons_as_often_as_it_says() -> None:
+    assert walk(TWICE) == [
+        ("a", None),
+        ("b#0", "a"),
+        ("c#0", "b#0"),
+        ("b#1", "c#0"),
+        ("c#1", "b#1"),
+        ("z", "c#1"),
+    ]
+
+
+def test_a_full_context_ends_the_loop_that_waits_for_it_at_once() -> None:
+    ids = [codon_id for codon_id, _ in walk(UNTIL_FULL, b_2={"contextExceeded": True})]
+    assert ids == ["a", "b#0", "c#0", "b#1", "c#1", "b#2", "z"]
+
+
+def test_a_full_context_does_not_end_a_counted_loop() -> None:
+    assert walk(TWICE, b_0={"contextExceeded": True}) == walk(TWICE)
+
+
+def test_a_budget_that_was_reached_ends_the_loop() -> None:
+    ids = [codon_id for codon_id, _ in walk(TWICE, b_0={"budgetExceeded": {"currency": "cost"}})]
+    assert ids == ["a", "b#0", "z"]
+
+
+def test_a_loop_in_which_nothing_succeeds_ends_instead_of_going_on_for_ever() -> None:
+    failing = {name: {"status": "failed"} for name in ("b_0", "c_0")}
+    assert [codon_id for codon_id, _ in walk(UNTIL_FULL, **failing)] == ["a", "b#0", "c#0", "z"]
+
+
+def test_an_iteration_ends_with_its_last_codon() -> None:
+    step = next_step(TWICE, records(a="completed"))
+    assert isinstance(step, StartCodon)
+    assert step.place is not None
+    done = [CodonRecord(codon_id, 1, "completed", "") for codon_id in ("a", "b#0")]
+    assert iteration_end(step.place, latest(done)) is None
+    step = next_step(TWICE, done)
+    assert isinstance(step, StartCodon)
+    assert step.place is not None
+    done.append(CodonRecord("c#0", 1, "completed", ""))
+    assert iteration_end(step.place, latest(done)) == IterationEnd(step.place, is_final=False)

@@ -1,11 +1,13 @@
 """A hank at a glance: its codons, their sentinels, limits and needs, as ``validate`` shows them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from hankwatch.config.environment import is_present
 from hankwatch.hank.budget import CodonBudget, ContainerBudget
 from hankwatch.hank.load import LoadedHank
 from hankwatch.hank.model import Codon, Hank, Loop
+from hankwatch.llm.catalog import ModelCatalog
+from hankwatch.llm.facts import model_facts
 from hankwatch.sentinels.loader import SentinelSource
 
 
@@ -27,6 +29,21 @@ def structure(loaded: LoadedHank, environ: Mapping[str, str]) -> Iterator[str]:
         yield f"whole run{limits}"
     for name in hank.requirements.env if hank.requirements else ():
         yield f"needs {name}: {'set' if is_present(name, environ) else 'not set'}"
+
+
+def models(sources: Iterable[SentinelSource], environ: Mapping[str, str]) -> Iterator[str]:
+    """One line for each model that sentinels ask: is it known, has it a key, what does it cost."""
+    catalog = ModelCatalog(environ)
+    named = {source.config.model: None for source in sources if source.config is not None}
+    for facts in (model_facts(model, catalog) for model in named):
+        known = f"at {facts.base_url}" if facts.base_url else "known" if facts.known else "not known"
+        key = f"key {facts.key}" if facts.key else f"no key ({' or '.join(facts.key_variables)})"
+        price = facts.price
+        cost = "price unknown" if price is None else f"${price.input_usd:g} in, ${price.output_usd:g} out per M tokens"
+        window = f"window {facts.context_tokens:,} tokens" if facts.context_tokens is not None else None
+        yield f"model {facts.model}: " + ", ".join(
+            filter(None, (known, key if facts.key_variables else "needs no key", cost, window))
+        )
 
 
 def _codon(codon: Codon, hank: Hank, sentinels: tuple[SentinelSource, ...], indent: str = "") -> Iterator[str]:

@@ -18,11 +18,11 @@ from tests.support.checkpoints import *
 from tests.support.workspaces import write
 layout = Layout(Path(sys.argv[2]))
 async def main():
+    print("begun", flush=True)
     checkpoints = await Checkpoints.open(
         layout, environ=dict(os.environ), marker=sys.argv[3], clock=SystemClock()
     )
     await checkpoints.begin("r-1")
-    print("begun", flush=True)
     for number in range(20):
         write(layout.agent_root, {f"{n}": f"{number}-{n}" for n in range(50)})
         await save(checkpoints, f"c{number}")

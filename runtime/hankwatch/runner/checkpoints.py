@@ -101,17 +101,15 @@ class Checkpoints:
 
     @classmethod
     async def open(cls, layout: Layout, *, environ: dict[str, str], marker: str, clock: Clock) -> Self:
-        """The repository of an execution, made when there is none, without what a killed git left locked."""
+        """The repository of an execution, made when there is none or a killed process had only begun it."""
         git_dir = layout.managed / "checkpoints" / ".hankweavecheckpoints"
         git = Git(git_dir, layout.agent_root, environ, marker, clock)
         try:
             git_dir.parent.mkdir(parents=True, exist_ok=True)
-            if not (git_dir / "HEAD").exists():
-                await git.run("init", "-q", "--template=", "--object-format=sha1")
+            _unlock(git_dir)
+            await git.run("init", "-q", "--template=", "--object-format=sha1")
             (git_dir / "info").mkdir(exist_ok=True)
             (git_dir / "info" / "attributes").write_text(_ATTRIBUTES)
-            for lock in (*git_dir.glob("*.lock"), *(git_dir / "refs").rglob("*.lock")):
-                lock.unlink()
         except OSError as error:
             raise CheckpointFailed("making the checkpoint repository", str(error)) from error
         return cls(git)
@@ -119,6 +117,7 @@ class Checkpoints:
     async def begin(self, run_id: str, *, from_sha: str | None = None) -> None:
         """Let the checkpoints of a run follow ``from_sha`` (a continuation), or nothing; idempotent."""
         branch = _branch(run_id)
+        _unlock(self.git.git_dir)
         await self.git.run("symbolic-ref", "HEAD", branch)
         if from_sha is not None and await self._head(run_id) is None:
             await self.git.run("update-ref", branch, from_sha, "0" * 40)
@@ -133,6 +132,7 @@ class Checkpoints:
         for saved in await self.of_run(key.run_id):
             if saved.key == key:
                 return saved
+        _unlock(self.git.git_dir)
         found = await anyio.to_thread.run_sync(scan, self.git.work_tree, globs)
         try:
             unreadable = await self._stage(found)
@@ -213,6 +213,12 @@ class Checkpoints:
         (sha,) = await self.git.run("commit-tree", tree.decode(), *parent, stdin=message, env=date)
         await self.git.run("update-ref", _branch(key.run_id), sha.decode(), head or "0" * 40)
         return sha.decode()
+
+
+def _unlock(git_dir: Path) -> None:
+    """Remove what a killed git left locked: nobody else may be at work here."""
+    for lock in (*git_dir.glob("*.lock"), *(git_dir / "refs").rglob("*.lock")):
+        lock.unlink(missing_ok=True)
 
 
 def _branch(run_id: str) -> str:

@@ -4,7 +4,7 @@ import errno
 import hashlib
 import os
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,7 @@ from watchfiles import awatch
 from hankwatch.core.clock import Clock
 from hankwatch.core.errors import PathRefused
 from hankwatch.core.tasks import task_group
+from hankwatch.core.text import clean_text
 from hankwatch.events.activity import AssistantAction, FromCodonStart, FromToolUse, FromWatcher, ToolResult
 from hankwatch.events.payload import Payload
 from hankwatch.events.run import Info
@@ -181,26 +182,40 @@ class FileTracker:
         """Wake the other task when a watched folder changes; folders are watched one by one, links never."""
         while True:
             self._stop_watch = stop = anyio.Event()
-            folders = [path for folder in self._folders if (path := self._root / folder).is_dir()]
+            # The library takes names that are text; what lies in others is found by looking now and then.
+            named = (folder for folder in self._folders if clean_text(folder) == folder)
+            folders = [path for folder in named if (path := self._root / folder).is_dir()]
             try:
-                async for _ in awatch(
-                    *folders,
-                    watch_filter=None,
-                    debounce=200,
-                    stop_event=stop,
-                    rust_timeout=_WATCH_MS,
-                    recursive=False,
-                    ignore_permission_denied=True,
-                ):
-                    self._note_change()
+                await self._watch_these(folders, stop)
             except FileNotFoundError:  # a folder went away meanwhile
                 await self._clock.sleep(_TICK_S)
             except (OSError, RuntimeError) as error:
-                self._notified = False
-                message = f"The system does not notify of changed files, so they are looked for every {POLL_S:g} s"
-                self._emit(Info(message=f"{message}: {error}", code="files-polled"))
-                return
+                if "decode path" not in str(error):  # else a name that is no text: it has changed, no more is known
+                    self._poll(error)
+                    return
+                await self._clock.sleep(_TICK_S)
             self._note_change()  # what changed between two watches
+
+    async def _watch_these(self, folders: Sequence[Path], stop: anyio.Event) -> None:
+        """Until ``stop``; raises what the library raises, without the group that it comes in."""
+        try:
+            async for _ in awatch(
+                *folders,
+                watch_filter=None,
+                debounce=200,
+                stop_event=stop,
+                rust_timeout=_WATCH_MS,
+                recursive=False,
+                ignore_permission_denied=True,
+            ):
+                self._note_change()
+        except ExceptionGroup as group:
+            raise group.exceptions[0] from group.exceptions[0].__cause__
+
+    def _poll(self, error: Exception) -> None:
+        self._notified = False
+        message = f"The system does not notify of changed files, so they are looked for every {POLL_S:g} s: {error}"
+        self._emit(Info(message=message, code="files-polled"))
 
     def _note_change(self) -> None:
         self._stale = True

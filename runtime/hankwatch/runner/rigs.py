@@ -2,6 +2,7 @@
 
 import posixpath
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -98,7 +99,8 @@ class Rig:
         self._info(f"Rig setup started for codon '{self.codon_name}': {count} operation(s)")
         failure: RigSetupFailed | None = None
         ended = CommandEnd()
-        await anyio.to_thread.run_sync(remove, self._staging)  # what a killed runner left half copied
+        with suppress(OSError):  # what a killed runner left half copied; new copies have new names
+            await anyio.to_thread.run_sync(remove, self._staging)
         with RawLog(self.log_path, self.redactor) as log:
             self._output = OutputEvents(self.codon_id, self.base_codon_id, self.stream, self.redactor, log)
             for index, operation in enumerate(self.operations):

@@ -245,6 +245,13 @@ async def test_neither_config_nor_hooks_nor_identity_of_the_user_matter(tmp_path
     assert (await save(checkpoints)).is_new
 
 
+async def test_a_cancelled_checkpoint_does_not_lock_the_next(tmp_path: Path) -> None:
+    layout = execution(tmp_path, {"a": "1"})
+    checkpoints = await open_checkpoints(layout)
+    (layout.managed / "checkpoints/.hankweavecheckpoints/index.lock").touch()
+    assert (await save(checkpoints)).is_new
+
+
 async def test_what_a_killed_git_left_locked_or_broken_does_not_matter(tmp_path: Path) -> None:
     layout = execution(tmp_path, {"a": "1", "b": "2"})
     await save(await open_checkpoints(layout))

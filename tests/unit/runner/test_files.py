@@ -170,6 +170,16 @@ async def test_odd_names_are_files_like_others(tmp_path: Path) -> None:
     assert [path for path, *_ in watched.told] == [*names, "\ufffd"]
 
 
+async def test_a_folder_whose_name_is_no_text_disturbs_nothing(tmp_path: Path) -> None:
+    watched = Watched(tmp_path, "**")
+    write(watched.root, {os.fsdecode(b"d\xff/a"): "1"})
+    async with watched.watching():
+        write(watched.root, {"b": "2"})
+        await watched.until(lambda: ("b", "created", "watcher") in watched.told)
+    assert watched.told[0] == ("d\ufffd/a", "created", "codon-start")
+    assert "info" not in watched.types
+
+
 @pytest.mark.parametrize(("size", "inline"), [(256 * 1024, True), (256 * 1024 + 1, False), (3_000_000, False)])
 async def test_content_is_inline_up_to_256_kib(tmp_path: Path, size: int, inline: bool) -> None:
     watched = Watched(tmp_path, "a")
@@ -208,9 +218,13 @@ async def test_a_folder_that_cannot_be_read_is_named_once_and_its_files_are_not_
     assert info == {"message": "Files in closed are not watched: Permission denied", "code": "unreadable-folder"}
 
 
-async def test_without_notifications_changes_are_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("grouped", [True, False])
+async def test_without_notifications_changes_are_looked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, grouped: bool
+) -> None:
     def fail(*_: object, **__: object) -> Any:
-        raise OSError("no watches left")
+        error = OSError("no watches left")
+        raise ExceptionGroup("of the library's tasks", [error]) if grouped else error
 
     monkeypatch.setattr(module, "awatch", fail)
     watched = Watched(tmp_path, "*.md")

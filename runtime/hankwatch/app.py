@@ -60,6 +60,10 @@ class RunOptions:
     """Model of all codons instead of their own."""
     config: Path | None = None
     """Settings file instead of the one found."""
+    max_cost_usd: float | None = None
+    """Ceiling of the run instead of those of settings and hank, in US dollars."""
+    max_time_s: float | None = None
+    """Ceiling of the run instead of those of settings and hank, in seconds of agents' work."""
 
 
 @dataclass(slots=True)
@@ -230,7 +234,10 @@ async def open_run(
             )
         )
 
+        assert hank.config is not None
         context = RunContext(
+            hank=hank.config,
+            budget=settings.run.budget,
             ledger=ledger,
             stream=stream,
             manager=manager,
@@ -242,8 +249,7 @@ async def open_run(
             drain_s=settings.sentinel.drain_s,
             ignore_rig_failures=settings.run.ignore_rig_failures,
         )
-        assert hank.config is not None
-        run = Run(hank.config, jobs, context)
+        run = Run(jobs, context)
         yield LiveRun(run_id, execution, stream, control, settings, clock, run, failure)
 
 
@@ -376,7 +382,15 @@ def load_for_run(options: RunOptions, environ: Mapping[str, str]) -> tuple[Loade
     hank = load_hank(options.hank)
     if hank.config is None or hank.blocking:
         raise ConfigError(hank.blocking or hank.diagnostics.errors)
-    flags = [Flag("run.model", options.model, "--model")] if options.model else []
+    flags = [
+        Flag(name, value, flag)
+        for name, value, flag in (
+            ("run.model", options.model, "--model"),
+            ("run.budget.max_dollars", options.max_cost_usd, "--max-cost"),
+            ("run.budget.max_time_seconds", options.max_time_s, "--max-time"),
+        )
+        if value is not None
+    ]
     loaded = load_settings(
         environ=environ,
         cwd=Path.cwd(),

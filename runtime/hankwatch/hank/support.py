@@ -12,7 +12,7 @@ class Unsupported:
     """One use of such a feature."""
 
     feature: str
-    """For people: ``budget``, ``mcp``."""
+    """For people: ``watchdog``, ``mcp``."""
     pointer: str
     """Into hank.json."""
 
@@ -35,13 +35,9 @@ def not_yet(hank: Hank) -> Iterator[Fault]:
 
 
 def _uses(hank: Hank) -> Iterator[Unsupported]:
-    if hank.overrides and hank.overrides.budget:
-        yield Unsupported("budget", "/overrides/budget")
     if hank.watchdog is not None:
         yield Unsupported("watchdog", "/watchdog")
     for index, item in enumerate(hank.hank):
-        if isinstance(item, Loop) and item.budget is not None:
-            yield Unsupported("budget", f"/hank/{index}/budget")
         if isinstance(item, Loop) and item.archive_on_success:
             yield Unsupported("archiveOnSuccess", f"/hank/{index}/archiveOnSuccess")
     for pointer, codon in hank.codons():
@@ -55,7 +51,6 @@ def _features(codon: Codon) -> Iterator[tuple[str, bool]]:
     yield "outputFiles", bool(codon.output_files)
     yield "archiveOnSuccess", bool(codon.archive_on_success)
     yield "autoCompact", codon.auto_compact
-    yield "budget", codon.budget is not None
     yield "watchdog", codon.watchdog is not None
     yield "waitForWatches", codon.wait_for_watches
     yield "mcp", codon.mcp

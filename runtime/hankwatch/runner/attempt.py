@@ -6,19 +6,21 @@ from typing import Any, Literal
 
 from hankwatch.agents.program import Command, Resumes, TurnRequest
 from hankwatch.agents.translate import Translator
+from hankwatch.core.clock import Timer
 from hankwatch.core.errors import HankwatchError, InfrastructureError
 from hankwatch.events.activity import AssistantAction
 from hankwatch.events.payload import Payload
 from hankwatch.events.run import CodonExtended, CodonStarted, ErrorEvent, Info, TokenUsage
 from hankwatch.events.shapes import FailureReason, TokenCounts
+from hankwatch.runner.budget import Allowance, Exceeded, Meter, time_is_up
 from hankwatch.runner.context import RunContext
-from hankwatch.runner.control import CodonStop
+from hankwatch.runner.control import CodonStop, StopReason
 from hankwatch.runner.jobs import CodonJob
 from hankwatch.runner.rigs import Rig, RigEnd
 from hankwatch.runner.sessions import session_to_continue, session_usage
 from hankwatch.runner.state import CodonRecord, tokens_json
 from hankwatch.runner.turn import Turn, TurnEnd
-from hankwatch.runner.verdict import Verdict, decide, not_begun, not_run
+from hankwatch.runner.verdict import Verdict, decide, not_begun, not_run, nothing_left
 from hankwatch.sentinels.loader import LoadFailure
 
 _STDERR_SHOWN_CHARS = 2_000
@@ -35,15 +37,21 @@ class Attempt:
     """Required sentinels that could not be loaded."""
     previous: CodonRecord | None
     """The codon before, whose session ``continue-previous`` means."""
+    allowance: Allowance
+    """What it may use."""
     rig_is_ready: bool = False
     """An earlier attempt has set the rig up."""
     _continued: str | None = None
     _translator: Translator = field(init=False)
+    _meter: Meter = field(init=False)
+    _exceeded: Exceeded | None = None
+    _time_limit: Timer | None = None
     _pending_session: bool = False
     _messages: int = 0
 
     def __post_init__(self) -> None:
         job = self.job
+        self._meter = Meter(self.allowance)
         self._translator = Translator(
             job.codon_id,
             job.base_codon_id,
@@ -61,6 +69,9 @@ class Attempt:
             return self._required_failure()
         if self.stop.reason is not None:
             return not_begun(self.stop.reason)
+        if (spent := self.allowance.spent) is not None:
+            self._tell_budget(spent)
+            return nothing_left(spent)
         rig = await self._set_up()
         if rig is not None and rig.failure is not None:
             return self._rig_failure(rig)
@@ -74,6 +85,9 @@ class Attempt:
             raise
         except HankwatchError as error:
             return self._spawn_failure(error)
+        finally:
+            if self._time_limit is not None:
+                self._time_limit.cancel()
 
     async def _set_up(self) -> RigEnd | None:
         """Carry out the rig; None when there is nothing to set up."""
@@ -130,6 +144,7 @@ class Attempt:
                 self.stop.reason,
                 idle_s=self.job.idle_s,
                 ends_when_full=self.job.ends_when_full,
+                exceeded=self._exceeded,
             )
             if not self._goes_on(verdict):
                 break
@@ -141,7 +156,9 @@ class Attempt:
 
     def _goes_on(self, verdict: Verdict) -> bool:
         """Whether the codon is prompted again (``exhaustWithPrompt``)."""
-        if self.job.extension_prompt is None or verdict.status != "completed" or verdict.context_exceeded:
+        if self.job.extension_prompt is None or verdict.status != "completed":
+            return False
+        if verdict.context_exceeded or verdict.budget_exceeded is not None:
             return False
         if not self.session_id:
             self._info(f"Codon {self.job.codon_id} is not extended: its session has no id", code="not-extended")
@@ -199,6 +216,9 @@ class Attempt:
             metadata["previousSessionId"] = self._continued
         if self.context.ledger.codon.status == "starting":
             self.context.ledger.move_codon("initializing", metadata)
+            if (limit := self.allowance.seconds) is not None:
+                due_ms = self.context.stream.now_ms() + int(limit.limit * 1000)
+                self._time_limit = self.context.stream.timers.at(due_ms, lambda _: self._exceed(time_is_up(limit)))
 
     def _started(self, session_id: str) -> None:
         job, ledger = self.job, self.context.ledger
@@ -226,9 +246,22 @@ class Attempt:
             if isinstance(payload, TokenUsage) and not payload.is_final:
                 delta = {"costDelta": payload.total_cost, "tokensDelta": _token_counts(payload)}
                 self.context.ledger.move("CostsIncremented", delta, payload, codon_id=self.job.codon_id)
+                if (exceeded := self._meter.add(payload)) is not None:
+                    self._exceed(exceeded)
             else:
                 self._messages += isinstance(payload, AssistantAction)
                 self.context.stream.emit(payload)
+
+    def _exceed(self, exceeded: Exceeded) -> None:
+        """End the agent, for the first limit that is reached."""
+        if self._exceeded is None and self.stop.reason is None:
+            self._exceeded = exceeded
+            self._tell_budget(exceeded)
+            self.stop.request(StopReason.BUDGET)
+
+    def _tell_budget(self, exceeded: Exceeded) -> None:
+        details = exceeded.what.model_dump()
+        self._info(f"Codon {self.job.codon_id}: {exceeded.message}", code="budget-exceeded", details=details)
 
     def _close_account(self) -> None:
         translator, ledger, codon_id = self._translator, self.context.ledger, self.job.codon_id

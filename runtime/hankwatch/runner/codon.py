@@ -7,6 +7,7 @@ import anyio
 
 from hankwatch.events.run import CodonCompleted, Info, StateSnapshot
 from hankwatch.runner.attempt import Attempt
+from hankwatch.runner.budget import Allowance, allowance
 from hankwatch.runner.context import RunContext
 from hankwatch.runner.control import CodonStop, StopReason
 from hankwatch.runner.jobs import CodonJob
@@ -42,6 +43,7 @@ class CodonRun:
     """Sentinels that were skipped, required ones included."""
     _stop: CodonStop = field(default_factory=CodonStop)
     _rig_is_ready: bool = False
+    _allowance: Allowance = field(default_factory=Allowance)
 
     async def run(self) -> None:
         """The codon from CodonStarted to its sentinels' unloading.
@@ -68,9 +70,13 @@ class CodonRun:
             context.control.leave()
 
     def _start(self) -> None:
+        context = self.context
+        self._allowance = allowance(context.hank, context.budget, self.step, context.ledger.state.attempts)
         data: dict[str, Any] = {"codonName": self.job.name, "baseCodonId": self.job.base_codon_id}
         if self.step.place is not None:
             data["loopContext"] = self.step.place.as_json()
+        if allowed := self._allowance.as_json():
+            data["budget"] = allowed
         self.context.ledger.move("CodonStarted", data, codon_id=self.job.codon_id)
 
     async def _attempts(self, attached: Attached) -> None:
@@ -86,8 +92,15 @@ class CodonRun:
 
     async def _attempt(self, attached: Attached, observers: Observers) -> None:
         ledger = self.context.ledger
-        previous = latest(ledger.state.thread).get(self.step.previous or "")
-        attempt = Attempt(self.job, self.context, self._stop, attached.required_failures, previous, self._rig_is_ready)
+        attempt = Attempt(
+            job=self.job,
+            context=self.context,
+            stop=self._stop,
+            missing=attached.required_failures,
+            previous=latest(ledger.state.thread).get(self.step.previous or ""),
+            allowance=self._allowance,
+            rig_is_ready=self._rig_is_ready,
+        )
         verdict = await attempt.work()
         self._rig_is_ready = attempt.rig_is_ready
         ids = [state["id"] for state in attached.states()]
@@ -114,6 +127,7 @@ class CodonRun:
             exit_status=verdict.exit_status,
             failure_reason=verdict.reason,
             failure_ignored=True if ignored else None,
+            budget_exceeded=verdict.budget_exceeded,
         )
         # One batch: whoever resumes finds both or neither.
         ledger.move_codon(verdict.status, metadata, completed)

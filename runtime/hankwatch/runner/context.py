@@ -5,9 +5,11 @@ from pathlib import Path
 
 from hankwatch.core.clock import Clock
 from hankwatch.core.redaction import Redactor
+from hankwatch.hank.model import Hank
 from hankwatch.runner.control import Control
 from hankwatch.runner.layout import Layout
 from hankwatch.runner.ledger import Ledger
+from hankwatch.runner.settings import RunBudget
 from hankwatch.sentinels.manager import SentinelManager
 from hankwatch.stream.stream import EventStream
 
@@ -16,6 +18,9 @@ from hankwatch.stream.stream import EventStream
 class RunContext:
     """The run's surroundings, made once by ``app``."""
 
+    hank: Hank
+    budget: RunBudget
+    """Ceilings of the whole run, the hank's own among them."""
     ledger: Ledger
     stream: EventStream
     manager: SentinelManager

@@ -19,6 +19,8 @@ class StopReason(StrEnum):
     """An operator: the codon is skipped, the run goes on."""
     IDLE = "idle-timeout"
     """The agent printed nothing for its idle limit: the codon fails."""
+    BUDGET = "budget"
+    """A limit was reached: the codon completes or fails, as its budget says."""
 
 
 KILL_GRACE_S = 3.0

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from hankwatch.hank.model import Hank
+from hankwatch.runner.budget import has_limits, summary
 from hankwatch.runner.codon import CodonRun, NotLoaded
 from hankwatch.runner.context import RunContext
 from hankwatch.runner.crash import end_crashed
@@ -36,7 +36,6 @@ class RunResult:
 class Run:
     """Carries out the codons in order until one fails, all are done, or it is asked to stop."""
 
-    hank: Hank
     jobs: Mapping[str, CodonJob]
     """By authored codon id."""
     context: RunContext
@@ -54,6 +53,7 @@ class Run:
         ledger.start_run()
         while isinstance(step := self._next(), StartCodon):
             await self._carry_out(step)
+        self._sum_up()
         ledger.move("RunCompleted" if step.success else "RunFailed", {"reason": step.reason})
         return RunResult(
             step.success,
@@ -64,8 +64,13 @@ class Run:
             tuple(self._not_loaded),
         )
 
+    def _sum_up(self) -> None:
+        hank, budget, ledger = self.context.hank, self.context.budget, self.context.ledger
+        if has_limits(hank, budget):
+            self.context.stream.emit(summary(hank, budget, ledger.state.attempts))
+
     def _next(self) -> StartCodon | Finish:
-        return next_step(self.hank, self.context.ledger.state.thread, stopping=self.context.control.stopping)
+        return next_step(self.context.hank, self.context.ledger.state.thread, stopping=self.context.control.stopping)
 
     async def _carry_out(self, step: StartCodon) -> None:
         codon = CodonRun(step, replace(self.jobs[step.codon.id], codon_id=step.codon_id), self.context)

@@ -49,6 +49,13 @@ class CodonRecord:
     """The session it continued."""
     cost_usd: float | None = 0.0
     """Agent cost; None once any part of it is unknown."""
+    known_cost_usd: float = 0.0
+    """The part of it that is known."""
+    agent_began_at: str | None = None
+    agent_ended_at: str | None = None
+    """The last sign of it, while it runs."""
+    budget: Mapping[str, Any] = field(default_factory=dict)
+    """What it was allowed, under the names of the hank's budgets."""
     tokens: Tokens = field(default_factory=Tokens)
     assistant_messages: int = 0
     extensions: int = 0
@@ -147,6 +154,11 @@ class RunState:
             if not chain or (chain[-1].source and chain[-1].source.run_id == run.run_id):
                 chain.append(run)
         return tuple(reversed(chain))
+
+    @property
+    def attempts(self) -> tuple[CodonRecord, ...]:
+        """Every attempt of the chain, oldest first, whether or not it still counts."""
+        return tuple(record for run in self.chain for record in run.codons)
 
     @property
     def thread(self) -> tuple[CodonRecord, ...]:
@@ -266,6 +278,7 @@ def _start_codon(run: RunRecord, step: Transition) -> RunRecord:
         name=step.data.get("codonName"),
         base_codon_id=step.data.get("baseCodonId"),
         loop=step.data.get("loopContext"),
+        budget=step.data.get("budget") or {},
     )
     return replace(run, codons=(*run.codons, record))
 
@@ -281,14 +294,24 @@ def _with_codon(run: RunRecord, step: Transition) -> RunRecord:
 
 def _reduce_codon(codon: CodonRecord, step: Transition) -> CodonRecord:
     data = step.data
+    if codon.status in {"initializing", "running"}:
+        codon = replace(codon, agent_ended_at=step.at)
     match step.type:
         case "CodonTransitioned":
             codon = _move_codon(codon, data, step.at)
         case "CostsIncremented":
-            tokens = codon.tokens + _tokens(data.get("tokensDelta") or {})
-            codon = replace(codon, tokens=tokens, cost_usd=total_cost((codon.cost_usd, data.get("costDelta"))))
+            delta = data.get("costDelta")
+            codon = replace(
+                codon,
+                tokens=codon.tokens + _tokens(data.get("tokensDelta") or {}),
+                cost_usd=total_cost((codon.cost_usd, delta)),
+                known_cost_usd=codon.known_cost_usd + (delta or 0.0),
+            )
         case "CodonFinalCostSet":
-            codon = replace(codon, tokens=_tokens(data.get("finalTokens") or {}), cost_usd=data.get("finalCost"))
+            final = data.get("finalCost")
+            known = codon.known_cost_usd if final is None else final
+            tokens = _tokens(data.get("finalTokens") or {})
+            codon = replace(codon, tokens=tokens, cost_usd=final, known_cost_usd=known)
         case "AssistantMessageCountUpdated":
             codon = replace(codon, assistant_messages=int(data.get("newCount") or 0))
         case "ExtensionCountUpdated":
@@ -310,6 +333,7 @@ def _move_codon(codon: CodonRecord, data: Mapping[str, Any], at: str) -> CodonRe
         status=target,
         ended_at=at if target in FINAL else None,
         agent=metadata.get("agent", codon.agent),
+        agent_began_at=at if target == "initializing" else codon.agent_began_at,
         session_id=metadata.get("claudeSessionId") or codon.session_id,
         previous_session_id=metadata.get("previousSessionId", codon.previous_session_id),
         verdict=metadata if target in FINAL else metadata.get("verdict", {}),

@@ -2,14 +2,15 @@
 
 import signal
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from pydantic import TypeAdapter
 
 from hankwatch.agents.outcome import Outcome
-from hankwatch.events.shapes import ExitError, ExitKilled, ExitStatus, ExitSuccess, FailureReason
+from hankwatch.events.shapes import BudgetExceeded, ExitError, ExitKilled, ExitStatus, ExitSuccess, FailureReason
 from hankwatch.processes.child import Exit
+from hankwatch.runner.budget import Exceeded
 from hankwatch.runner.control import StopReason
 
 FinalStatus = Literal["completed", "failed", "skipped"]
@@ -27,6 +28,8 @@ class Verdict:
     """Everything that spoke for or against success."""
     context_exceeded: bool = False
     """The agent's context was full."""
+    budget_exceeded: BudgetExceeded | None = None
+    """The limit that ended it."""
 
     def as_json(self) -> dict[str, Any]:
         """As transitions carry it, for whoever resumes."""
@@ -38,6 +41,8 @@ class Verdict:
         }
         if self.reason is not None:
             data["failureReason"] = self.reason.model_dump()
+        if self.budget_exceeded is not None:
+            data["budgetExceeded"] = self.budget_exceeded.model_dump()
         return data
 
 
@@ -51,24 +56,34 @@ def from_json(data: Mapping[str, Any]) -> Verdict:
         KeyError: it tells none.
         ValueError: it is of another runtime.
     """
-    reason = data.get("failureReason")
+    reason, exceeded = data.get("failureReason"), data.get("budgetExceeded")
     return Verdict(
         data["status"],
         _EXIT_STATUS.validate_python(data["exitStatus"]),
         FailureReason.model_validate(reason) if reason is not None else None,
         tuple(data.get("facts", ())),
         bool(data.get("contextExceeded")),
+        BudgetExceeded.model_validate(exceeded) if exceeded is not None else None,
     )
 
 
 def decide(
-    outcome: Outcome, exit_: Exit, stop: StopReason | None, *, idle_s: float | None = None, ends_when_full: bool = False
+    outcome: Outcome,
+    exit_: Exit,
+    stop: StopReason | None,
+    *,
+    idle_s: float | None = None,
+    ends_when_full: bool = False,
+    exceeded: Exceeded | None = None,
 ) -> Verdict:
     """The verdict of a turn that ran; the first row that holds: a stop, then the agent's own outcome.
 
-    ``ends_when_full``: a full context is the end this codon is meant to have.
+    ``ends_when_full``: a full context is the end this codon is meant to have. ``exceeded`` comes with the stop
+    ``BUDGET``.
     """
     ended = _exit_status(exit_)
+    if exceeded is not None and stop is StopReason.BUDGET:
+        return _of_budget(exceeded, ended, outcome.facts)
     if stop is not None:
         return _of_stop(stop, ended, outcome.facts, idle_s)
     full = outcome.context_exceeded
@@ -80,6 +95,19 @@ def decide(
 def not_begun(stop: StopReason) -> Verdict:
     """The verdict of an attempt that was stopped before its agent was started."""
     return _of_stop(stop, ExitError(code=-1), ("stopped before the agent was started",), None)
+
+
+def nothing_left(exceeded: Exceeded) -> Verdict:
+    """The verdict of an attempt whose budget was used up before it began: nothing was done, so nothing completed."""
+    verdict = _of_budget(exceeded, ExitError(code=-1), ("nothing was left of the budget",))
+    return verdict if verdict.status == "failed" else replace(verdict, status="skipped", exit_status=ExitError(code=-1))
+
+
+def _of_budget(exceeded: Exceeded, ended: ExitError | ExitKilled, facts: tuple[str, ...]) -> Verdict:
+    if exceeded.on_exceeded == "complete":
+        return Verdict("completed", ExitSuccess(), None, facts, budget_exceeded=exceeded.what)
+    reason = FailureReason(type="unknown", retriable=False, message=exceeded.message)
+    return Verdict("failed", ended, reason, facts, budget_exceeded=exceeded.what)
 
 
 def not_run(reason: FailureReason) -> Verdict:
@@ -95,6 +123,8 @@ def _of_stop(stop: StopReason, ended: ExitError | ExitKilled, facts: tuple[str, 
             reason = FailureReason(type="unknown", retriable=True, message="stopped by request")
         case StopReason.IDLE:
             reason = FailureReason(type="timeout", retriable=True, message=f"no output for {idle_s:g} s")
+        case StopReason.BUDGET:
+            reason = FailureReason(type="unknown", retriable=False, message="budget reached")
     return Verdict("failed", ended, reason, facts)
 
 

@@ -34,6 +34,7 @@ STATUS_OF_STOP: dict[StopReason, FinalStatus] = {
     StopReason.FORCE_STOP: "failed",
     StopReason.SKIP: "skipped",
     StopReason.IDLE: "failed",
+    StopReason.BUDGET: "failed",
 }
 
 

@@ -130,7 +130,7 @@ class RigSetupFailed(CodonPayload):
     """Whether the codon went on all the same."""
 
 
-ACTIVITY_PAYLOADS: tuple[type[Payload], ...] = (
+PAYLOADS: tuple[type[Payload], ...] = (
     AssistantAction,
     ToolResult,
     FileUpdated,

@@ -275,16 +275,12 @@ class JournalRepaired(Payload):
     side_file: Maybe[str] = None
 
 
-SENTINEL_PAYLOADS: tuple[type[Payload], ...] = (
+PAYLOADS: tuple[type[Payload], ...] = (
     SentinelLoaded,
     SentinelTriggered,
     SentinelOutput,
     SentinelError,
     SentinelUnloaded,
-)
-"""Every type about sentinels; no trigger ever sees one."""
-
-NAMED_PAYLOADS: tuple[type[Payload], ...] = (
     WatchdogNudge,
     WatchdogInterrupt,
     WatchArmed,
@@ -301,4 +297,4 @@ NAMED_PAYLOADS: tuple[type[Payload], ...] = (
     WatchDelivery,
     JournalRepaired,
 )
-"""Types that reach only the triggers that name them."""
+"""Every type about those that watch."""

@@ -379,7 +379,7 @@ class BudgetSummary(Payload):
     totals: BudgetTotals
 
 
-RUN_PAYLOADS: tuple[type[Payload], ...] = (
+PAYLOADS: tuple[type[Payload], ...] = (
     CodonStarted,
     CodonCompleted,
     CodonExtended,

@@ -12,7 +12,7 @@ from hankwatch.core.clock import VirtualClock
 from hankwatch.core.errors import ModelCallFailed
 from hankwatch.core.redaction import Redactor
 from hankwatch.llm import CallLog, CallLogClient, ModelClient, ModelReply, ModelRequest, ModelRouter
-from hankwatch.sentinels.loader import SentinelSource
+from hankwatch.sentinels.source import SentinelSource
 from hankwatch.testing import Answer
 
 VERDICT = {

@@ -19,7 +19,7 @@ from hankwatch.events.run import CodonCompleted, Info, TokenUsage
 from hankwatch.events.shapes import ExitSuccess
 from hankwatch.llm.router import ModelRouter
 from hankwatch.sandbox.sandbox import Sandbox
-from hankwatch.sentinels.loader import SentinelSource, read_config_file
+from hankwatch.sentinels.source import SentinelSource, read_config_file
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(60)]
 

@@ -21,8 +21,8 @@ from hankwatch.events.activity import AssistantAction
 from hankwatch.events.envelope import IdSource
 from hankwatch.events.run import Info
 from hankwatch.llm.client import ModelInfo, ModelReply, ModelRequest, Unavailable
-from hankwatch.sentinels.loader import SentinelSource
 from hankwatch.sentinels.manager import Attached, SentinelManager
+from hankwatch.sentinels.source import SentinelSource
 from hankwatch.stream.journal import Journal
 from hankwatch.stream.stream import EventStream
 from hankwatch.testing import EPOCH_MS

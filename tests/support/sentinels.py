@@ -16,9 +16,9 @@ from hankwatch.sandbox import eta, jinja, zod
 from hankwatch.sandbox import schema as schemas
 from hankwatch.sandbox.sandbox import Engine, Sandbox
 from hankwatch.sentinels.config import SentinelEntry
-from hankwatch.sentinels.loader import SentinelSource, read_entry
 from hankwatch.sentinels.manager import CodonScope, SentinelManager
 from hankwatch.sentinels.retry import Retried, retry
+from hankwatch.sentinels.source import SentinelSource, read_entry
 from hankwatch.stream.reader import JournalReader
 from hankwatch.testing import ScriptedModel, VirtualStream, open_test_stream
 

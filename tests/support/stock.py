@@ -16,7 +16,7 @@ from hankwatch.core.redaction import Redactor
 from hankwatch.events.codec import decode_line, encode_line
 from hankwatch.events.envelope import Event, format_stamp
 from hankwatch.sentinels.config import SentinelConfig
-from hankwatch.sentinels.loader import SentinelSource, read_config_file
+from hankwatch.sentinels.source import SentinelSource, read_config_file
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 STOCK = resource("sentinels")

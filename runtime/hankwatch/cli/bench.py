@@ -20,8 +20,8 @@ from hankwatch.events.envelope import format_stamp
 from hankwatch.hank.templates import sentinel_template_faults
 from hankwatch.sandbox.sandbox import Sandbox
 from hankwatch.sentinels.config import SentinelConfig
-from hankwatch.sentinels.loader import SentinelSource, read_config_file
 from hankwatch.sentinels.prompts import Prompts, read_prompts
+from hankwatch.sentinels.source import SentinelSource, read_config_file
 
 Texts = dict[str, str | None]
 """``system`` and ``user``, and ``renderError`` where they could not be made."""

@@ -8,7 +8,7 @@ from hankwatch.hank.load import LoadedHank
 from hankwatch.hank.model import Codon, Hank, Loop
 from hankwatch.llm.catalog import ModelCatalog
 from hankwatch.llm.facts import model_facts
-from hankwatch.sentinels.loader import SentinelSource
+from hankwatch.sentinels.source import SentinelSource
 
 
 def structure(loaded: LoadedHank, environ: Mapping[str, str]) -> Iterator[str]:

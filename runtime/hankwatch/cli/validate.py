@@ -20,7 +20,7 @@ from hankwatch.hank.model import Hank
 from hankwatch.hank.templates import sentinel_template_faults, template_faults
 from hankwatch.sandbox.sandbox import Sandbox
 from hankwatch.sentinels.config import SentinelConfig
-from hankwatch.sentinels.loader import read_config_file
+from hankwatch.sentinels.source import read_config_file
 from hankwatch.settings import LEGACY_FILE, LoadedSettings, load_settings
 
 _SUFFIX = ".schema.json"

@@ -14,8 +14,8 @@ from hankwatch.hank.budget import ContainerBudget
 from hankwatch.hank.lint import Places, Subject, Surroundings, lint_sentinel
 from hankwatch.hank.mentions import WORKSPACE
 from hankwatch.hank.model import Codon, Hank
-from hankwatch.sentinels.loader import SentinelSource, read_entry
 from hankwatch.sentinels.prompts import read_prompts
+from hankwatch.sentinels.source import SentinelSource, read_entry
 
 if TYPE_CHECKING:
     from hankwatch.llm.catalog import ModelCatalog

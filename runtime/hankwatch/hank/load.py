@@ -19,7 +19,7 @@ from hankwatch.hank.model import Hank
 from hankwatch.hank.prices import unpriced_models
 from hankwatch.hank.rules import NEIGHBOUR_RULES, RULES
 from hankwatch.hank.support import not_yet
-from hankwatch.sentinels.loader import SentinelSource, read_config_file
+from hankwatch.sentinels.source import SentinelSource, read_config_file
 
 if TYPE_CHECKING:
     from hankwatch.llm.catalog import ModelCatalog

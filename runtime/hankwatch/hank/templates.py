@@ -13,9 +13,9 @@ from hankwatch.core.errors import PathRefused, SchemaFault, TemplateFault
 from hankwatch.hank.load import LoadedHank
 from hankwatch.sandbox.sandbox import Sandbox
 from hankwatch.sentinels.config import SentinelConfig
-from hankwatch.sentinels.loader import SentinelSource
 from hankwatch.sentinels.prompts import prompt_refs, read_prompts
 from hankwatch.sentinels.schema import answer_schema
+from hankwatch.sentinels.source import SentinelSource
 
 CODE = "template-invalid"
 _HINTS = {

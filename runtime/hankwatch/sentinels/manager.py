@@ -22,11 +22,12 @@ from hankwatch.matching.triggers import TriggerIndex
 from hankwatch.sandbox.sandbox import Sandbox
 from hankwatch.sentinels.crash import LIFECYCLE_TYPES, LeftLoaded, left_loaded
 from hankwatch.sentinels.fire import OWN_CODES, Failure, Firing
-from hankwatch.sentinels.loader import Desk, LoadedSentinel, LoadFailure, SentinelSource, load
+from hankwatch.sentinels.loader import Desk, LoadedSentinel, LoadFailure, load
 from hankwatch.sentinels.prompts import CodonScope
 from hankwatch.sentinels.report_book import ReportBook
 from hankwatch.sentinels.report_files import ReportPlaces
 from hankwatch.sentinels.sentinel import Sentinel, SentinelSummary
+from hankwatch.sentinels.source import SentinelSource
 from hankwatch.sentinels.strategies import Batch
 from hankwatch.stream.reader import JournalReader
 from hankwatch.stream.stream import EventStream

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from hankwatch.config.refs import read_ref
 from hankwatch.events.envelope import format_stamp
 from hankwatch.sentinels.config import SentinelConfig
-from hankwatch.sentinels.queue import Trigger
-from hankwatch.sentinels.window import Shown
 
 if TYPE_CHECKING:
     # Only a run and `try` need these, and they cost `validate` a sixth of its time.
     from hankwatch.llm.client import Message
     from hankwatch.sandbox.sandbox import Sandbox
+    from hankwatch.sentinels.queue import Trigger
+    from hankwatch.sentinels.window import Shown
 
 Engine = Literal["jinja", "eta"]
 
@@ -93,16 +93,16 @@ async def check_prompts(prompts: Prompts, sandbox: "Sandbox") -> None:
 
 
 def trigger_context(
-    trigger: Trigger, strategy: str, scope: CodonScope, config: SentinelConfig, shown: Shown | None = None
+    trigger: "Trigger", strategy: str, scope: CodonScope, config: SentinelConfig, shown: "Shown | None" = None
 ) -> dict[str, Any]:
     """What a template calls ``it``: plain JSON data, nothing that could be called.
 
     ``shown`` are the events where not all of them fit; by default all are there.
     """
     batch = trigger.batch
-    shown = shown or Shown([event.envelope() for event in batch.events])
+    omitted = 0 if shown is None else shown.omitted
     return {
-        "events": shown.events,
+        "events": [event.envelope() for event in batch.events] if shown is None else shown.events,
         "codon": {
             "id": scope.codon_id,
             "name": scope.name,
@@ -110,7 +110,7 @@ def trigger_context(
             "startTime": scope.start_time,
         },
         "world": {"currentTime": format_stamp(batch.at_ms)},
-        "trigger": {"number": trigger.number, "strategy": strategy, "cause": trigger.cause, "omitted": shown.omitted},
+        "trigger": {"number": trigger.number, "strategy": strategy, "cause": trigger.cause, "omitted": omitted},
         "sentinel": {"id": config.id, "name": config.name},
     }
 

@@ -21,9 +21,9 @@ from hankwatch.llm.client import ModelClient
 from hankwatch.sandbox.sandbox import Sandbox
 from hankwatch.sentinels.crash import LIFECYCLE_TYPES
 from hankwatch.sentinels.fire import Failure
-from hankwatch.sentinels.loader import SentinelSource
 from hankwatch.sentinels.manager import SentinelManager
 from hankwatch.sentinels.prompts import CodonScope
+from hankwatch.sentinels.source import SentinelSource
 from hankwatch.sentinels.strategies import Batch, Cause
 from hankwatch.stream.reader import JournalReader
 from hankwatch.stream.stream import EventStream

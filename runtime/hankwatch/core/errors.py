@@ -18,6 +18,7 @@
     ├── RenderFault                   a prompt that failed while rendering
     ├── SchemaFault                   a JSON Schema or Zod text that cannot be used
     ├── ProcessNotStarted             a child program that could not be started
+    ├── OrderRefused                  a live run does not do what it was asked to
     ├── NoSession                     there is no session that a codon could continue
     ├── CheckpointFailed              a checkpoint could not be made, read or restored
     │   └── GitMissing                there is no git to make it with
@@ -232,6 +233,12 @@ class ProcessNotStarted(HankwatchError):
         self.reason = reason
         super().__init__(f"{program} cannot be started: {reason}")
         self.hint = f"check that {program} is installed and on the PATH this run gives its children"
+
+
+class OrderRefused(HankwatchError):
+    """A live run does not do what it was asked to, or not now."""
+
+    code = "order-refused"
 
 
 class NoSession(HankwatchError):

@@ -1,4 +1,4 @@
-"""How anything outside the run's line asks it to stop or go on: signals today, keys and commands later.
+"""How anything outside the run's line asks it to stop or go on: signals, keys, commands.
 
 Nobody cancels a codon (design "How it runs" 6): a request sets the first ``StopReason`` and the turn ends
 its agent; the codon's line goes on through drain, verdict and ``codon.completed``.
@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
+
+import anyio
 
 
 class StopReason(StrEnum):
@@ -64,6 +66,10 @@ class Control:
     """What a stopping run keeps back from its drains."""
     grace_s: float = KILL_GRACE_S
     """What a stopping run leaves its agent."""
+    autostart: bool = True
+    """Each codon starts by itself; else each waits for ``next``."""
+    _next: anyio.Event | None = None
+    """There while the run waits for ``next``."""
     _codon: CodonStop | None = None
     _on_stop: list[Callable[[], None]] = field(default_factory=list)
 
@@ -110,9 +116,31 @@ class Control:
         finally:
             self._on_stop.remove(call)
 
+    async def hold(self) -> None:
+        """Wait for ``next``, or for the run to be asked to stop."""
+        self._next = anyio.Event()
+        with self.on_stop(self._next.set):
+            if not self.stopping:
+                await self._next.wait()
+        self._next = None
+
+    def next(self) -> bool:
+        """Let a waiting run go on; False when it does not wait."""
+        if self._next is None:
+            return False
+        self._next.set()
+        return True
+
     def skip(self) -> bool:
         """Skip the current codon; False when none is running."""
+        return self._end_codon(StopReason.SKIP)
+
+    def fail_codon(self) -> bool:
+        """End the current codon as failed, and it alone; False when none is running."""
+        return self._end_codon(StopReason.FORCE_STOP)
+
+    def _end_codon(self, reason: StopReason) -> bool:
         if self._codon is None:
             return False
-        self._codon.request(StopReason.SKIP)
+        self._codon.request(reason)
         return True

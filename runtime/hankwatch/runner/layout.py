@@ -37,6 +37,11 @@ class Layout:
         return self.managed / "sentinels" / "calls.jsonl"
 
     @property
+    def commands(self) -> Path:
+        """Where a live run takes commands from, one file each."""
+        return self.managed / "commands"
+
+    @property
     def log(self) -> Path:
         """What this program has to say about its own work."""
         return self.managed / "logs" / "runtime.log"

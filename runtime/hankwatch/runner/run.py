@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from hankwatch.events.run import ServerIdle
 from hankwatch.runner.budget import has_limits, summary
 from hankwatch.runner.codon import CodonRun, NotLoaded
 from hankwatch.runner.context import RunContext
@@ -51,7 +52,7 @@ class Run:
         ledger = self.context.ledger
         await end_crashed(ledger, self.context.clock)
         ledger.start_run()
-        while isinstance(step := self._next(), StartCodon):
+        while isinstance(step := await self._next(), StartCodon):
             await self._carry_out(step)
         self._sum_up()
         ledger.move("RunCompleted" if step.success else "RunFailed", {"reason": step.reason})
@@ -69,7 +70,16 @@ class Run:
         if has_limits(hank, budget):
             self.context.stream.emit(summary(hank, budget, ledger.state.attempts))
 
-    def _next(self) -> StartCodon | Finish:
+    async def _next(self) -> StartCodon | Finish:
+        """The next step; without autostart, once it was asked for."""
+        step, control = self._step(), self.context.control
+        if control.autostart or control.stopping or (isinstance(step, Finish) and not step.success):
+            return step
+        self.context.stream.emit(_idle(step, self.context.ledger.run))
+        await control.hold()
+        return self._step()
+
+    def _step(self) -> StartCodon | Finish:
         return next_step(self.context.hank, self.context.ledger.state.thread, stopping=self.context.control.stopping)
 
     async def _carry_out(self, step: StartCodon) -> None:
@@ -77,3 +87,13 @@ class Run:
         await codon.run()
         self._summaries += codon.summaries
         self._not_loaded += codon.not_loaded
+
+
+def _idle(step: StartCodon | Finish, run: RunRecord) -> ServerIdle:
+    """Says what the run waits with for ``next``."""
+    if isinstance(step, Finish):
+        return ServerIdle(reason="all-codons-completed", message="All codons completed; next ends the run")
+    return ServerIdle(
+        reason="codon-completed" if run.codons else "startup",
+        message=f"Waiting with codon {step.codon_id} until next is asked for",
+    )

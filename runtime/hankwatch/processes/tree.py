@@ -116,7 +116,9 @@ def _look(prefix: str) -> _Look:
 def _environment(pid: int) -> bytes | None:
     """What ``pid`` was exec'ed with; None when it is gone or another user's."""
     try:
-        return Path(f"/proc/{pid}/environ").read_bytes()
+        # For each process of the machine: buffers and Path would cost seven times as much.
+        with open(f"/proc/{pid}/environ", "rb", buffering=0) as file:  # noqa: PTH123
+            return file.read()
     except OSError:
         return None
 

@@ -3,6 +3,7 @@
 import errno
 import hashlib
 import os
+import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -34,6 +35,8 @@ POLL_S: Final = 2.0
 _TICK_S: Final = SETTLE_S / 4
 _WATCH_MS: Final = 500
 """Longest that leaving waits for the notifying thread."""
+_FRESH_NS: Final = 50_000_000
+"""File systems tell times in steps of some milliseconds."""
 _BATCH: Final = 64
 _CHUNK_BYTES: Final = 1024 * 1024
 
@@ -254,8 +257,10 @@ def _content(fd: int) -> Content:
     if size_bytes <= INLINE_BYTES:
         with suppress(UnicodeDecodeError):
             text = head.decode("utf-8")
-    # Its size as it was read: one that grew meanwhile differs from this at the next look.
-    return Content(Entry(size_bytes, facts.st_mtime_ns, facts.st_ino), digest.hexdigest(), text)
+    # Its size as it was read: one that grew meanwhile differs from this at the next look, and so does one that was
+    # written so lately that another write could bear the same time.
+    is_fresh = abs(time.time_ns() - facts.st_mtime_ns) < _FRESH_NS
+    return Content(Entry(size_bytes, facts.st_mtime_ns, -1 if is_fresh else facts.st_ino), digest.hexdigest(), text)
 
 
 def _unreadable(path: Path) -> Content | None:

@@ -69,7 +69,7 @@ class Git:
         settings = [word for setting in _SETTINGS for word in ("-c", setting)]
         async with spawn(
             ["git", *settings, *arguments],
-            cwd=self.git_dir.parent,
+            cwd=self._place(env),
             env={**self._environment(), **env},
             marker=self.marker,
             clock=self.clock,
@@ -84,6 +84,11 @@ class Git:
                 complaint = strip_controls(child.stderr_tail()).strip()[-_TAIL_CHARS:]
                 raise CheckpointFailed(what, complaint or f"it ended with {exit_}")
         return lines
+
+    def _place(self, env: Mapping[str, str]) -> Path:
+        """The work tree: git compares files with its index from where it stands, in some commands without going there."""
+        tree = Path(env.get("GIT_WORK_TREE", self.work_tree))
+        return tree if tree.is_dir() else self.git_dir.parent
 
     def _environment(self) -> dict[str, str]:
         name, address = _IDENTITY

@@ -1,7 +1,7 @@
 """Rollback to a checkpoint: files, rigs and archive go back together, or not at all (reference 3.7).
 
 What it removes is kept below the managed folder until the run that goes on from there is in the journal. Until
-then ``recover`` takes everything back, from then on it finishes.
+then ``recover`` takes everything back, from then on it finishes. What no checkpoint holds is kept for good.
 """
 
 import os
@@ -29,11 +29,14 @@ from hankwatch.runner.checkpoints import Checkpoints
 from hankwatch.runner.copying import remove
 from hankwatch.runner.globs import Globs
 from hankwatch.runner.layout import Layout
-from hankwatch.runner.moves import STAGE, MovePlan
+from hankwatch.runner.moves import SAFE, STAGE, MovePlan
 from hankwatch.runner.rollback_plan import Changes, Choice, Ground, ThreadCodon, plan_changes
 from hankwatch.runner.scan import scan
 
+KEPT: Final = "rollback-kept"
+"""Below the managed folder, by run: what rollbacks removed and no checkpoint has."""
 _FOLDER: Final = "rollback"
+_SHOWN: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,16 +75,18 @@ class Rollback:
         plan_folder = self.layout.managed / _FOLDER
         if await anyio.to_thread.run_sync(MovePlan.load, self.layout.root, plan_folder) is not None:
             raise RollbackRefused("an earlier rollback has not been settled", hint="start the run again; it does that")
+        changes = await self._plan(choice, globs)
         walked = () if choice.direct else choice.undone
         self._started(choice, from_run, [codon.codon_id for codon in walked])
         completed = _completed(choice, from_run, to_run, auto_restart=auto_restart)
-        changes = await self._plan(choice, globs)
         plan = MovePlan(self.layout.root, plan_folder, changes.steps, _note(to_run, completed, changes))
         failed = await self._carry_out(plan, choice, changes)
         self._tell(choice, changes, walked, failed)
         await continue_run()
         try:
-            await anyio.to_thread.run_sync(_finish, self.archive, plan)
+            kept = await anyio.to_thread.run_sync(_finish, self.archive, plan)
+            if kept is not None:
+                self.emit(kept)
         except OSError as error:  # it stands all the same; ``recover`` cleans up
             self.emit(
                 Info(message=f"What the rollback displaced is still in {_FOLDER}/: {error}", code="rollback-left")
@@ -91,9 +96,12 @@ class Rollback:
     async def _plan(self, choice: Choice, globs: Globs) -> Changes:
         target = await self.checkpoints.files(choice.target.sha)
         later: set[str] = set()
+        known = {blob.oid for blob in target.values()}
         for codon in choice.undone:
-            if codon.last is not None:
-                later |= (await self.checkpoints.files(codon.last.sha)).keys()
+            for saved in codon.checkpoints:
+                files = await self.checkpoints.files(saved.sha)
+                later |= files.keys()
+                known |= {blob.oid for blob in files.values()}
         found = await anyio.to_thread.run_sync(scan, self.layout.agent_root, globs)
         ground = Ground(
             root=self.layout.root,
@@ -101,6 +109,7 @@ class Rollback:
             folder=f"{self.layout.managed.name}/{_FOLDER}",
             target=target,
             later=later,
+            known=known,
             present=found.files.keys(),
             archive=self.archive.entries,
         )
@@ -212,12 +221,15 @@ class Recovered:
 
     finished: RollbackCompleted | None
     """It stands: this is its last event, which may not have been emitted. None: it was taken back."""
+    kept: Info | None = None
+    """What was displaced and is in no checkpoint, and where it is now."""
 
-    def info(self) -> Info:
-        """Tells it to people."""
-        if self.finished is not None:
-            return Info(message="A rollback that was interrupted has been finished", code="rollback-finished")
-        return Info(message="A rollback that was interrupted has been taken back", code="rollback-undone")
+    def infos(self) -> tuple[Info, ...]:
+        """Tell it to people."""
+        if self.finished is None:
+            return (Info(message="A rollback that was interrupted has been taken back", code="rollback-undone"),)
+        told = Info(message="A rollback that was interrupted has been finished", code="rollback-finished")
+        return (told,) if self.kept is None else (told, self.kept)
 
 
 def recover(layout: Layout, archive: Archive, run_exists: Callable[[str], bool]) -> Recovered | None:
@@ -234,18 +246,33 @@ def recover(layout: Layout, archive: Archive, run_exists: Callable[[str], bool])
         return None
     try:
         if plan.state == "done" and run_exists(plan.note["toRun"]):
-            _finish(archive, plan)
-            return Recovered(RollbackCompleted.model_validate(plan.note["completed"]))
+            kept = _finish(archive, plan)
+            return Recovered(RollbackCompleted.model_validate(plan.note["completed"]), kept)
         plan.undo()
     except OSError as error:
         raise CheckpointFailed("settling an interrupted rollback", str(error)) from error
     return Recovered(None)
 
 
-def _finish(archive: Archive, plan: MovePlan) -> None:
+def _finish(archive: Archive, plan: MovePlan) -> Info | None:
+    """Let the manifest follow, keep what no checkpoint has, forget the rest."""
     targets = set(plan.note["archived"])
     archive.forget(e for e in archive.entries if e.target in targets and not os.path.lexists(plan.root / e.target))
+    home = plan.folder.with_name(KEPT) / plan.note["toRun"]
+    kept = []
+    for path in plan.note["unknown"]:
+        if os.path.lexists(plan.folder / SAFE / path) and not os.path.lexists(home / path):
+            (home / path).parent.mkdir(parents=True, exist_ok=True)
+            (plan.folder / SAFE / path).rename(home / path)
+        if os.path.lexists(home / path):
+            kept.append(clean_text(path))
     plan.discard()
+    if not kept:
+        return None
+    message = (
+        f"{len(kept)} file(s) that the rollback removed are in no checkpoint; they are in {home.relative_to(plan.root)}"
+    )
+    return Info(message=message, code="rollback-kept", details={"paths": kept[:_SHOWN]})
 
 
 def _undo(plan: MovePlan) -> None:
@@ -261,7 +288,7 @@ def _failure(error: CheckpointFailed | OSError) -> CheckpointFailed:
 
 def _note(to_run: str, completed: RollbackCompleted, changes: Changes) -> dict[str, Any]:
     archived = [entry.target for entry in (*changes.restored, *changes.obsolete)]
-    return {"toRun": to_run, "completed": completed.dump(), "archived": archived}
+    return {"toRun": to_run, "completed": completed.dump(), "archived": archived, "unknown": list(changes.unknown)}
 
 
 def _completed(choice: Choice, from_run: str, to_run: str, *, auto_restart: bool) -> RollbackCompleted:

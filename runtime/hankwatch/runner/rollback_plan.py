@@ -169,6 +169,9 @@ class Changes:
     """Archived files that do not: the checkpoint has its own version, or the undone had made them."""
     blocked: tuple[Entry, ...]
     """Archived files in whose place something else stands; they stay in the archive."""
+    unknown: tuple[str, ...]
+    """What is displaced and holds something that no checkpoint has, relative to the execution directory; not what
+    rigs had made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +188,8 @@ class Ground:
     """Files of the checkpoint, relative to the workspace."""
     later: Collection[str]
     """Files of the workspace that stand in checkpoints that are undone."""
+    known: Collection[str]
+    """Ids of every content that these checkpoints and the target hold."""
     present: Collection[str]
     """Files of the workspace that the target's globs take now."""
     archive: tuple[Entry, ...]
@@ -222,6 +227,7 @@ def plan_changes(choice: Choice, ground: Ground) -> Changes:
     placed = sorted(wanted - coming.back)
     steps += _folders(root, [f"{ground.workspace}/{path}" for path in placed], roots)
     steps += [place(f"{ground.workspace}/{path}", ground.folder, path) for path in placed]
+    lost = [step.source for step in steps if step.kind == "displace" and step.source not in rigs]
     return Changes(
         tuple(steps),
         tuple(placed),
@@ -229,6 +235,7 @@ def plan_changes(choice: Choice, ground: Ground) -> Changes:
         tuple(coming.restored),
         tuple(coming.obsolete),
         tuple(coming.blocked),
+        tuple(path for path in lost if not _is_known(root / path, ground.known)),
     )
 
 
@@ -371,6 +378,19 @@ def _is(root: Path, path: str, blob: Blob) -> bool:
             return stat.S_ISLNK(mode) and _oid(os.fsencode(whole.readlink())) == blob.oid
         executable = "100755" if mode & stat.S_IXUSR else "100644"
         return stat.S_ISREG(mode) and executable == blob.mode and _file_oid(whole) == blob.oid
+    except OSError:
+        return False
+
+
+def _is_known(path: Path, known: Collection[str]) -> bool:
+    """Whether everything at ``path`` is in a checkpoint, by its content."""
+    try:
+        mode = path.lstat().st_mode
+        if stat.S_ISDIR(mode):
+            return all(_is_known(inner, known) for inner in path.iterdir())
+        if stat.S_ISLNK(mode):
+            return _oid(os.fsencode(path.readlink())) in known
+        return not stat.S_ISREG(mode) or _file_oid(path) in known
     except OSError:
         return False
 

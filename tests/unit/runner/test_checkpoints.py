@@ -245,6 +245,22 @@ async def test_neither_config_nor_hooks_nor_identity_of_the_user_matter(tmp_path
     assert (await save(checkpoints)).is_new
 
 
+async def test_a_change_within_one_second_is_seen_though_another_file_was_removed(tmp_path: Path) -> None:
+    layout = execution(tmp_path, {"a": "1", "gone": "x"})
+    path, long_ago = layout.agent_root / "a", (1_600_000_000, 1_600_000_000)
+    os.utime(path, long_ago)
+    checkpoints = await open_checkpoints(layout)
+    await save(checkpoints)
+    # As if the index had been written in the second in which the file changed, and again in the same second.
+    os.utime(layout.managed / "checkpoints/.hankweavecheckpoints/index", long_ago)
+    write(layout.agent_root, {"a": "2"})
+    os.utime(path, long_ago)
+    (layout.agent_root / "gone").unlink()
+    saved = await save(checkpoints, "two")
+    await checkpoints.export(saved.sha, ["a"], tmp_path / "out")
+    assert contents(tmp_path / "out") == {"a": "2"}
+
+
 async def test_a_cancelled_checkpoint_does_not_lock_the_next(tmp_path: Path) -> None:
     layout = execution(tmp_path, {"a": "1"})
     checkpoints = await open_checkpoints(layout)

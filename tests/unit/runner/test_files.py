@@ -86,6 +86,17 @@ async def test_a_tools_file_is_told_after_its_result_as_it_is_then(tmp_path: Pat
     assert watched.types[-1] == "filetree.updated"
 
 
+async def test_a_second_write_that_bears_the_same_time_is_seen(tmp_path: Path) -> None:
+    watched = Watched(tmp_path, "*.md")
+    write(watched.root, {"a.md": "1"})
+    times = (watched.root / "a.md").stat()
+    await watched.tracker.start()
+    write(watched.root, {"a.md": "2"})
+    os.utime(watched.root / "a.md", ns=(times.st_atime_ns, times.st_mtime_ns))
+    await watched.tracker.finish()
+    assert [action for _, action, _ in watched.told] == ["created", "modified"]
+
+
 async def test_reading_a_file_is_no_update(tmp_path: Path) -> None:
     watched = Watched(tmp_path, "*.md")
     write(watched.root, {"a.md": "A"})

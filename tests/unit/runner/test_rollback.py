@@ -139,6 +139,27 @@ async def test_an_archived_folder_comes_back_with_the_files_that_no_checkpoint_h
     assert Archive(history.layout).entries == ()
 
 
+async def test_what_no_checkpoint_has_is_kept_and_told(tmp_path: Path) -> None:
+    history = await History.begin(execution(tmp_path))
+    await history.end("one", change={"a": "a1", "d": "a file"})
+    await history.end("two", change={"a": "a2", "known": "k2", "d": None, "d/x": "x2"})
+    history.edit({"a": "by hand", "new": "by hand too", "d/y": "in the way", "link": "-> a"})
+    await history.go(choose(history.thread, To(codon="one")))
+    assert history.stands() == history.after["one"]
+    assert contents(history.layout.managed / "rollback-kept" / TO) == {
+        "agentRoot/a": "by hand",
+        "agentRoot/d/x": "x2",
+        "agentRoot/d/y": "in the way",
+        "agentRoot/link": "-> a",
+        "agentRoot/new": "by hand too",
+    }
+    (told,) = [p.dump() for p in history.emitted.payloads if p.TYPE == "info"]
+    assert (told["code"], told["details"]["paths"]) == (
+        "rollback-kept",
+        ["agentRoot/d", "agentRoot/a", "agentRoot/link", "agentRoot/new"],
+    )
+
+
 async def test_a_failed_rig_cleanup_is_told_and_the_rest_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -215,7 +236,7 @@ async def test_an_unsettled_rollback_refuses_the_next_and_is_taken_back_or_finis
         recovered = recover(history.layout, Archive(history.layout), partial(settled, run_exists))
         assert recovered is not None
         assert (recovered.finished is not None) == run_exists
-        assert recovered.info().code == ("rollback-finished" if run_exists else "rollback-undone")
+        assert recovered.infos()[0].code == ("rollback-finished" if run_exists else "rollback-undone")
         if not run_exists:
             assert history.stands() == history.after["three"]
             assert len(Archive(history.layout).entries) == 4

@@ -34,7 +34,7 @@ from hankwatch.runner.ledger import Ledger
 from hankwatch.runner.orders import Orders
 from hankwatch.runner.run import Run, RunResult
 from hankwatch.runner.runlog import run_log
-from hankwatch.runner.state import fold
+from hankwatch.runner.state import RunState, fold
 from hankwatch.sandbox.sandbox import Sandbox
 from hankwatch.sentinels.manager import SentinelManager
 from hankwatch.sentinels.retry import Retried, retry
@@ -67,6 +67,8 @@ class RunOptions:
     """Ceiling of the run instead of those of settings and hank, in US dollars."""
     max_time_s: float | None = None
     """Ceiling of the run instead of those of settings and hank, in seconds of agents' work."""
+    resume: bool = False
+    """Go on with the latest run of ``execution``, which was killed, was stopped or failed."""
     output: Path | None = None
     """Where output files of codons are copied to, instead of what settings say."""
     autostart: bool | None = None
@@ -209,7 +211,7 @@ async def open_run(
         sandbox = await stack.enter_async_context(Sandbox(clock=clock))
         if faults := await template_faults(hank, sandbox, required_only=True):
             raise ConfigError(faults)
-        journal = _take(layout, run_id, settings, start_new=options.start_new)
+        journal = _take(layout, run_id, settings, again=options.start_new or options.resume)
         stack.callback(journal.close)
         execution = prepare(layout, hank=hank.path, data=options.data, now=clock.now())
         stack.enter_context(run_log(layout.log, redactor))
@@ -222,7 +224,10 @@ async def open_run(
             on_failure=failure.tell,
         )
         stack.callback(stream.close)
-        ledger = Ledger(stream, run_id, fold(JournalReader(layout.journal).read(types={"state.transition"})))
+        state = fold(JournalReader(layout.journal).read(types={"state.transition"}))
+        if options.resume:
+            _require_resumable(layout, state)
+        ledger = Ledger(stream, run_id, state)
         tasks = await stack.enter_async_context(task_group())
         stack.callback(tasks.cancel_scope.cancel)
         tasks.start_soon(_until_journal_fails, partial(stream.run, clock))
@@ -260,7 +265,7 @@ async def open_run(
         )
         orders = Orders(control, clock, stop_budget_s=settings.run.stop_budget_s)
         tasks.start_soon(_until_journal_fails, Inbox(run_id, layout, ledger, orders, clock).run)
-        run = Run(jobs, context)
+        run = Run(jobs, context, options.resume)
         yield LiveRun(run_id, execution, stream, control, orders, settings, clock, run, failure)
 
 
@@ -344,21 +349,27 @@ async def _until_journal_fails(task: Callable[[], Awaitable[None]]) -> None:
         pass  # told through on_failure; the run's own line raises it
 
 
-def _take(layout: Layout, run_id: str, settings: Settings, *, start_new: bool) -> Journal:
+def _take(layout: Layout, run_id: str, settings: Settings, *, again: bool) -> Journal:
     """The journal with its lock; refused when a run is live there, or one was and nobody asked for a further one."""
-    if layout.journal.exists() and not start_new:
+    if layout.journal.exists() and not again:
         if (live := holder(lock_path(layout.journal))) is not None:
             raise JournalLocked(layout.root, str(live))
         raise _used(layout)
     journal = Journal.open(layout.journal, run=run_id, sync_interval_s=settings.journal.sync_interval_s)
-    if journal.size_bytes and not start_new:  # by a run that began and ended in this moment
+    if journal.size_bytes and not again:  # by a run that began and ended in this moment
         journal.close()
         raise _used(layout)
     return journal
 
 
+def _require_resumable(layout: Layout, state: RunState) -> None:
+    if state.current is not None and state.current.status == "completed":
+        hint = "--start-new begins a further run there"
+        raise UsageError(f"the run in {layout.root} has completed; there is nothing to resume", hint=hint)
+
+
 def _used(layout: Layout) -> UsageError:
-    hint = "--start-new begins a further run there; or use another directory"
+    hint = "--resume goes on with its last run, --start-new begins a further one; or use another directory"
     return UsageError(f"{layout.root} was used before", hint=hint)
 
 

@@ -27,7 +27,7 @@ def check_sweep(ran: Ran) -> None:
     assert triggered.data["eventIds"] == [last.id]
     order = [events.index(event) for event in (last, triggered, output, unloaded)]
     assert order == sorted(order)
-    assert [transition(event) for event in events[order[-1] + 1 :]] == ["RunCompleted"]
+    assert [transition(event) or event.type for event in events[order[-1] + 1 :]] == ["info", "RunCompleted"]
     assert output.data["content"] in ran.report("sweep-observer")
 
 

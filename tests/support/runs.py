@@ -84,10 +84,11 @@ async def run_here(
     environ: Mapping[str, str] | None = None,
     model: ModelClient | None = None,
     start_new: bool = False,
+    resume: bool = False,
     config: Path | None = None,
 ) -> Ran:
     """Run a hank in this process, to its end."""
-    options = RunOptions(path, execution=root, start_new=start_new, config=config)
+    options = RunOptions(path, execution=root, start_new=start_new, resume=resume, config=config)
     async with open_run(options, environ=environment(environ), model_client=model) as live:
         result = await live.carry_out()
         run_id = live.run_id

@@ -1,11 +1,13 @@
 """One codon as a straight line of phases, its sentinels around it (spec hank 2, design "How it runs" 6)."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
 
-from hankwatch.events.run import CodonCompleted, Info, StateSnapshot
+from hankwatch.events.run import CodonCompleted, Info, LoopIterationCompleted, StateSnapshot
 from hankwatch.runner.attempt import Attempt
 from hankwatch.runner.budget import Allowance, allowance
 from hankwatch.runner.context import RunContext
@@ -13,12 +15,15 @@ from hankwatch.runner.control import CodonStop, StopReason
 from hankwatch.runner.jobs import CodonJob
 from hankwatch.runner.loops import iteration_completed
 from hankwatch.runner.observers import Observers
-from hankwatch.runner.plan import StartCodon, is_done, iteration_end, retry_config, retry_wait_ms
+from hankwatch.runner.plan import IterationEnd, StartCodon, is_done, iteration_end, retry_config, retry_wait_ms
 from hankwatch.runner.state import latest, total_cost
-from hankwatch.runner.verdict import Verdict
+from hankwatch.runner.verdict import Verdict, from_json
 from hankwatch.sentinels.manager import Attached
 from hankwatch.sentinels.prompts import CodonScope
 from hankwatch.sentinels.sentinel import SentinelSummary
+from hankwatch.stream.reader import JournalReader
+
+_CLOSING = frozenset({CodonCompleted.TYPE, StateSnapshot.TYPE, LoopIterationCompleted.TYPE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +56,36 @@ class CodonRun:
         Raises:
             InfrastructureError: the journal failed.
         """
-        job, context = self.job, self.context
         self._start()
+        async with self._watched() as attached:
+            await self._attempts(attached, Observers(attached, self.job.codon_id, self.context))
+
+    async def go_on(self) -> None:
+        """Carry the codon on that a killed process left last, from where its journal ends.
+
+        Only what can follow its agent's end is done, and only what the journal does not have yet.
+
+        Raises:
+            InfrastructureError: the journal failed.
+        """
+        record = self.context.ledger.codon
+        told = self._told()
+        if not record.verdict or {CodonCompleted.TYPE, StateSnapshot.TYPE, self._last_step()} <= told:
+            return
+        async with self._watched() as attached:
+            observers = Observers(attached, self.job.codon_id, self.context)
+            if CodonCompleted.TYPE not in told:
+                spent_usd = sum(state.get("totalCost") or 0.0 for state in record.sentinels)
+                self._complete(from_json(record.verdict), observers, {}, spent_usd)
+            if StateSnapshot.TYPE not in told:
+                await self._aftermath(observers)
+            if LoopIterationCompleted.TYPE not in told and self._close_iteration():
+                await observers.drain()
+
+    @asynccontextmanager
+    async def _watched(self) -> AsyncIterator[Attached]:
+        """Under the codon's sentinels, and open to requests."""
+        job, context = self.job, self.context
         context.control.enter(self._stop)
         started_at = context.ledger.codon.started_at
         scope = CodonScope(job.codon_id, job.base_codon_id, job.name, job.description, started_at)
@@ -61,13 +94,27 @@ class CodonRun:
                 # Holds for every end but the one this line comes to by itself.
                 attached.unload_reason = "shutdown"
                 self.not_loaded = [NotLoaded(job.codon_id, f.sentinel_id, f.reason) for f in attached.failures]
-                await self._attempts(attached)
+                yield attached
                 if not context.control.stopping:
                     attached.unload_reason = "codon-complete"
             # Asked after the unloading: what was given up there is counted too.
             self.summaries = attached.summaries()
         finally:
             context.control.leave()
+
+    def _told(self) -> set[str]:
+        """Types of this attempt's events that follow its agent's end, as far as the journal has them."""
+        types = {"state.transition", *_CLOSING}
+        told: set[str] = set()
+        for event in JournalReader(self.context.layout.journal).read(types=types):
+            if event.data.get("transitionType") == "CodonStarted":
+                told.clear()
+            told.add(event.type)
+        return told
+
+    def _last_step(self) -> str:
+        """The type of the event that ends this codon."""
+        return StateSnapshot.TYPE if self._iteration_end() is None else LoopIterationCompleted.TYPE
 
     def _start(self) -> None:
         context = self.context
@@ -79,8 +126,7 @@ class CodonRun:
             data["budget"] = allowed
         self.context.ledger.move("CodonStarted", data, codon_id=self.job.codon_id)
 
-    async def _attempts(self, attached: Attached) -> None:
-        observers = Observers(attached, self.job.codon_id, self.context)
+    async def _attempts(self, attached: Attached, observers: Observers) -> None:
         observers.note()
         await self._attempt(attached, observers)
         while await self._tries_again():
@@ -108,35 +154,42 @@ class CodonRun:
             told = {"sentinelCount": len(ids), "sentinelIds": ids, "verdict": verdict.as_json()}
             ledger.move_codon("completing-sentinels", {**told, **_session(attempt)})
         await observers.finish_attempt()
-        await self._complete(verdict, observers, _session(attempt))
+        self._complete(verdict, observers, _session(attempt))
         await self._aftermath(observers)
 
-    async def _complete(self, verdict: Verdict, observers: Observers, session: dict[str, Any]) -> None:
+    def _complete(
+        self, verdict: Verdict, observers: Observers, session: dict[str, Any], spent_usd: float = 0.0
+    ) -> None:
+        """``spent_usd``: by sentinels of a process that was killed."""
         job, ledger = self.job, self.context.ledger
         codon, failed = ledger.codon, verdict.status == "failed"
+        ignored = failed and job.codon.on_failure == "ignore" and not self.context.control.stopping
         metadata = {**verdict.as_json(), **session, "extensionCount": codon.extensions}
         if verdict.status != "completed":
             metadata["failedDuring" if failed else "skippedDuring"] = codon.status
-        ignored = failed and job.codon.on_failure == "ignore" and not self.context.control.stopping
+        if ignored:
+            metadata["failureIgnored"] = True
         completed = CodonCompleted(
             codon_id=job.codon_id,
             base_codon_id=job.base_codon_id,
             success=verdict.status == "completed",
-            cost=total_cost((codon.cost_usd, observers.take_cost_usd())),
+            cost=total_cost((codon.cost_usd, observers.take_cost_usd(), spent_usd)),
             duration=max(0, self.context.stream.now_ms() - ledger.codon_started_ms),
             exit_status=verdict.exit_status,
             failure_reason=verdict.reason,
             failure_ignored=True if ignored else None,
             budget_exceeded=verdict.budget_exceeded,
         )
-        # One batch: whoever resumes finds both or neither.
+        if codon.final:  # all but the end of the batch below was written before a kill
+            self.context.stream.emit(completed)
+            return
         ledger.move_codon(verdict.status, metadata, completed)
         if ignored:
             self._info(f"Codon {job.codon_id} failed; the run goes on, as its onFailure says")
-        await self.context.stream.sync()
 
     async def _aftermath(self, observers: Observers) -> None:
         """What follows codon.completed, each step still observed and drained (spec hank 2.7)."""
+        await self.context.stream.sync()
         await observers.drain()
         self._snapshot()
         await observers.drain()
@@ -159,13 +212,15 @@ class CodonRun:
     def _close_iteration(self) -> bool:
         """Tell the end of a loop's iteration where this codon was its last; False where there is nothing to tell."""
         ledger, stream = self.context.ledger, self.context.stream
-        thread = ledger.state.thread
-        if self.step.place is None or not is_done(self.job.codon, ledger.codon):
-            return False
-        end = iteration_end(self.step.place, latest(thread))
-        if end is not None:
-            stream.emit(iteration_completed(end, thread, stream.now_ms()))
+        if (end := self._iteration_end()) is not None:
+            stream.emit(iteration_completed(end, ledger.state.thread, stream.now_ms()))
         return end is not None
+
+    def _iteration_end(self) -> IterationEnd | None:
+        ledger = self.context.ledger
+        if self.step.place is None or not is_done(ledger.codon):
+            return None
+        return iteration_end(self.step.place, latest(ledger.state.thread))
 
     async def _tries_again(self) -> bool:
         """Wait for the next attempt; False when there is none."""

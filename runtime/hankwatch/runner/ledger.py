@@ -1,9 +1,11 @@
 """The run's own line in the journal: the only emitter of ``state.transition``."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
+from hankwatch.events.codec import parse_stamp
 from hankwatch.events.envelope import Event, format_stamp
 from hankwatch.events.payload import Payload
 from hankwatch.events.run import ResultingState, StateTransition, TransitionType
@@ -21,8 +23,6 @@ class Ledger:
         self.state = state
         self.started_ms = stream.now_ms()
         """Stream instant at which this process began the run."""
-        self.codon_started_ms = self.started_ms
-        """Stream instant of the latest CodonStarted."""
 
     @property
     def run(self) -> RunRecord:
@@ -40,19 +40,35 @@ class Ledger:
         """What the children of the current attempt bear: ``<run>/<codon>/<attempt>``."""
         return f"{self.run_id}/{self.codon.codon_id}/{self.codon.attempt}"
 
-    def start_run(self) -> None:
+    @property
+    def codon_started_ms(self) -> int:
+        """Stream instant of the latest CodonStarted."""
+        return parse_stamp(self.codon.started_at) or self.started_ms
+
+    def start_run(self, conditions: Mapping[str, Any]) -> None:
         """Emit RunStarted; from here on ``run`` is this process's run."""
-        conditions = {"type": "fresh"}
-        self.move("RunStarted", {"startingConditions": conditions, "serverPid": os.getpid()})
+        data = {
+            "runFolder": f".hankweave/runs/{self.run_id}",
+            "gitBranch": f"run-{self.run_id}",
+            "startingConditions": dict(conditions),
+            "serverPid": os.getpid(),
+        }
+        self.move("RunStarted", data)
+
+    @contextmanager
+    def on_behalf_of(self, run_id: str) -> Iterator[None]:
+        """While the body runs, emit what an earlier run that was killed had no time for."""
+        own, self.run_id = self.run_id, run_id
+        try:
+            yield
+        finally:
+            self.run_id = own
 
     def move(
         self, kind: TransitionType, data: Mapping[str, Any] | None = None, *more: Payload, codon_id: str | None = None
     ) -> tuple[Event, ...]:
         """Emit one transition, and ``more`` in the same batch; the state is adopted once written."""
-        events = self._move(kind, self.run_id, data or {}, *more, codon_id=codon_id)
-        if kind == "CodonStarted" and events:
-            self.codon_started_ms = events[0].at_ms
-        return events
+        return self._move(kind, self.run_id, data or {}, *more, codon_id=codon_id)
 
     def crash(self, run: RunRecord) -> None:
         """Mark an earlier run that has no end as crashed."""

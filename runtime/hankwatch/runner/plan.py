@@ -65,23 +65,48 @@ Step = StartCodon | Finish
 def next_step(hank: Hank, records: Sequence[CodonRecord], *, stopping: bool = False) -> Step:
     """The next codon in order, or the end: all done, one failed, or the run was asked to stop.
 
-    Skipped codons count as done, and so do failed ones that are ignored; of several attempts the last counts.
+    Skipped codons count as done, and so do failed ones that were ignored; of several attempts the last counts.
     """
     known = latest(records)
+    step = _first_undone(hank, known)
+    if step is None:
+        return Finish(success=True, reason="all codons completed")
+    if (record := known.get(step.codon_id)) is not None and record.final:
+        return Finish(success=False, reason=f"codon failure: {step.codon_id}")
+    return Finish(success=False, reason="stopped") if stopping else step
+
+
+def last_done(hank: Hank, records: Sequence[CodonRecord]) -> str | None:
+    """Runtime id of the codon after which a run goes on; None when nothing is done yet."""
+    step = _first_undone(hank, latest(records))
+    return records[-1].codon_id if step is None else step.previous
+
+
+def step_of(hank: Hank, records: Sequence[CodonRecord], codon_id: str) -> StartCodon | None:
+    """The step that started the codon ``codon_id`` among ``records``; None when the hank has no such codon."""
+    previous: str | None = None
+    for step in _steps(hank, latest(records)):
+        if step.codon_id == codon_id:
+            return replace(step, previous=previous)
+        if all(record.codon_id != step.codon_id for record in records):
+            return None
+        previous = step.codon_id
+    return None
+
+
+def _first_undone(hank: Hank, known: Mapping[str, CodonRecord]) -> StartCodon | None:
     previous: str | None = None
     for step in _steps(hank, known):
         record = known.get(step.codon_id)
-        if record is None or not record.final:
-            return Finish(success=False, reason="stopped") if stopping else replace(step, previous=previous)
-        if not is_done(step.codon, record):
-            return Finish(success=False, reason=f"codon failure: {step.codon_id}")
+        if record is None or not is_done(record):
+            return replace(step, previous=previous)
         previous = step.codon_id
-    return Finish(success=True, reason="all codons completed")
+    return None
 
 
-def is_done(codon: Codon, record: CodonRecord) -> bool:
+def is_done(record: CodonRecord) -> bool:
     """Whether the run goes on after this end of a codon."""
-    return record.final and (record.status != "failed" or codon.on_failure == "ignore")
+    return record.final and (record.status != "failed" or bool(record.verdict.get("failureIgnored")))
 
 
 def _steps(hank: Hank, known: Mapping[str, CodonRecord]) -> Iterator[StartCodon]:

@@ -1,16 +1,17 @@
 """One run of a hank: codon after codon, from RunStarted to its end (design "How it runs" 6)."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
-from hankwatch.events.run import ServerIdle
+from hankwatch.events.run import Info, ServerIdle
 from hankwatch.runner.budget import has_limits, summary
 from hankwatch.runner.codon import CodonRun, NotLoaded
 from hankwatch.runner.context import RunContext
-from hankwatch.runner.crash import end_crashed
+from hankwatch.runner.crash import end_orphans, mark_crashed
 from hankwatch.runner.jobs import CodonJob
-from hankwatch.runner.plan import Finish, StartCodon, next_step
+from hankwatch.runner.plan import Finish, StartCodon, last_done, next_step, step_of
 from hankwatch.runner.state import RunRecord
 from hankwatch.sentinels.sentinel import SentinelSummary
 
@@ -40,6 +41,8 @@ class Run:
     jobs: Mapping[str, CodonJob]
     """By authored codon id."""
     context: RunContext
+    resume: bool = False
+    """Go on from the latest run of the execution."""
     _summaries: list[SentinelSummary] = field(default_factory=list)
     _not_loaded: list[NotLoaded] = field(default_factory=list)
 
@@ -50,11 +53,12 @@ class Run:
             InfrastructureError: the journal failed; the run has no end in it then.
         """
         ledger = self.context.ledger
-        await end_crashed(ledger, self.context.clock)
-        ledger.start_run()
+        await end_orphans(ledger, self.context.clock)
+        self.context.manager.close_left_loaded()
+        ledger.start_run(await self._conditions())
         while isinstance(step := await self._next(), StartCodon):
-            await self._carry_out(step)
-        self._sum_up()
+            await self._carry_out(step, CodonRun.run)
+        self._say_goodbye(step)
         ledger.move("RunCompleted" if step.success else "RunFailed", {"reason": step.reason})
         return RunResult(
             step.success,
@@ -65,10 +69,28 @@ class Run:
             tuple(self._not_loaded),
         )
 
-    def _sum_up(self) -> None:
-        hank, budget, ledger = self.context.hank, self.context.budget, self.context.ledger
+    async def _conditions(self) -> Mapping[str, Any]:
+        """What the run starts from, once what an earlier one left open is closed."""
+        ledger, hank = self.context.ledger, self.context.hank
+        last = ledger.state.current
+        if last is None or not self.resume:
+            mark_crashed(ledger)
+            return {"type": "fresh"}
+        if last.status == "running" and last.codons:
+            step = step_of(hank, ledger.state.thread, last.codons[-1].codon_id)
+            if step is not None:
+                with ledger.on_behalf_of(last.run_id):
+                    await self._carry_out(step, CodonRun.go_on)
+        mark_crashed(ledger)
+        source = {"runId": last.run_id, "afterCodon": last_done(hank, ledger.state.thread), "checkpointSha": ""}
+        return {"type": "continuation", "source": source, "reason": "continue"}
+
+    def _say_goodbye(self, end: Finish) -> None:
+        hank, budget, context = self.context.hank, self.context.budget, self.context
+        last_words = "All codons completed successfully. Server shutting down."
+        context.stream.emit(Info(message=last_words if end.success else f"Shutting down: {end.reason}"))
         if has_limits(hank, budget):
-            self.context.stream.emit(summary(hank, budget, ledger.state.attempts))
+            context.stream.emit(summary(hank, budget, context.ledger.state.attempts))
 
     async def _next(self) -> StartCodon | Finish:
         """The next step; without autostart, once it was asked for."""
@@ -82,9 +104,9 @@ class Run:
     def _step(self) -> StartCodon | Finish:
         return next_step(self.context.hank, self.context.ledger.state.thread, stopping=self.context.control.stopping)
 
-    async def _carry_out(self, step: StartCodon) -> None:
+    async def _carry_out(self, step: StartCodon, part: Callable[[CodonRun], Awaitable[None]]) -> None:
         codon = CodonRun(step, replace(self.jobs[step.codon.id], codon_id=step.codon_id), self.context)
-        await codon.run()
+        await part(codon)
         self._summaries += codon.summaries
         self._not_loaded += codon.not_loaded
 

@@ -12,7 +12,6 @@ from hankwatch.runner.plan import Finish, IterationEnd, StartCodon, iteration_en
 from hankwatch.runner.state import CodonRecord, latest
 
 PLAIN = Hank.model_validate_json(json.dumps(hank(codon("a"), codon("b"))))
-IGNORING = Hank.model_validate_json(json.dumps(hank(codon("a", onFailure="ignore"), codon("b"))))
 
 
 def records(**statuses: CodonStatus) -> list[CodonRecord]:
@@ -39,7 +38,10 @@ def test_a_failed_codon_ends_the_run() -> None:
 
 
 def test_an_ignored_failure_counts_as_done() -> None:
-    assert started(IGNORING, a="failed") == ("b", "a")
+    ignored = CodonRecord("a", 1, "failed", "", verdict={"failureIgnored": True})
+    step = next_step(PLAIN, [ignored])
+    assert isinstance(step, StartCodon)
+    assert (step.codon_id, step.previous) == ("b", "a")
 
 
 def test_the_last_attempt_counts() -> None:
@@ -151,7 +153,7 @@ def test_a_budget_that_was_reached_ends_the_loop() -> None:
 
 
 def test_a_loop_in_which_nothing_succeeds_ends_instead_of_going_on_for_ever() -> None:
-    failing = {name: {"status": "failed"} for name in ("b_0", "c_0")}
+    failing = {name: {"status": "failed", "failureIgnored": True} for name in ("b_0", "c_0")}
     assert [codon_id for codon_id, _ in walk(UNTIL_FULL, **failing)] == ["a", "b#0", "c#0", "z"]
 
 

@@ -1,7 +1,7 @@
 """A codon's rig: files copied and commands run in the workspace before its agent starts (reference 2.3, 3.2)."""
 
 import posixpath
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -43,6 +43,8 @@ class RigEnd:
     command_count: int
     """Operations in all."""
     duration_ms: int
+    last_copied: Path | None
+    """Where the last copy went, as commands see it by ``lastCopied``; None without one."""
 
     def completed(self, codon_id: str, base_codon_id: str, *, created_checkpoint: bool) -> RigSetupCompleted:
         """What is emitted after the rig's checkpoint was tried (reference 3.2.6)."""
@@ -119,7 +121,7 @@ class Rig:
             succeeded = f"{count - self._failed} succeeded{failed}"
             self._info(f"Rig setup completed for codon '{self.codon_name}' ({duration_ms}ms, {succeeded})")
         message = self.redactor.text(ended.message) if failure is not None else ""
-        return RigEnd(failure, message, ended.stopped, count, duration_ms)
+        return RigEnd(failure, message, ended.stopped, count, duration_ms, self._last_copied)
 
     @property
     def _staging(self) -> Path:
@@ -223,16 +225,7 @@ def rig_target(to: str, layout: Layout) -> Path:
         PathRefused: it leaves the execution directory, would replace the workspace, the data or what the
             runtime owns, or has no parent.
     """
-    if to.startswith("/") or "\0" in to:
-        raise PathRefused(to, "is not relative to the workspace")
-    parts = [layout.agent_root.name]
-    for part in to.split("/"):
-        if part == "..":
-            if not parts:
-                raise PathRefused(to, "leaves the execution directory")
-            parts.pop()
-        elif part not in {"", "."}:
-            parts.append(part)
+    parts = _parts(to, layout)
     owned = {layout.managed.name, "rigArchive"}
     if len(parts) < 1 + (parts[:1] == [layout.agent_root.name]) or parts[0] in owned:
         raise PathRefused(to, "would replace the workspace itself or what the runtime owns")
@@ -246,6 +239,31 @@ def rig_target(to: str, layout: Layout) -> Path:
     if not parent.is_dir():
         raise PathRefused(to, "has no parent folder; make it first with a command")
     return parent / parts[-1]
+
+
+def copied_places(operations: Iterable[RigOperation], layout: Layout) -> tuple[str, ...]:
+    """What a rig's copies make, relative to the execution directory (``agentRoot/kit``); a rollback removes it."""
+    places = []
+    for operation in operations:
+        if isinstance(operation, CopyOperation):
+            with suppress(PathRefused):  # then it was never copied
+                places.append("/".join(_parts(operation.copy_.to, layout)))
+    return tuple(dict.fromkeys(places))
+
+
+def _parts(to: str, layout: Layout) -> list[str]:
+    """A target's components below the execution directory."""
+    if to.startswith("/") or "\0" in to:
+        raise PathRefused(to, "is not relative to the workspace")
+    parts = [layout.agent_root.name]
+    for part in to.split("/"):
+        if part == "..":
+            if not parts:
+                raise PathRefused(to, "leaves the execution directory")
+            parts.pop()
+        elif part not in {"", "."}:
+            parts.append(part)
+    return parts
 
 
 def _detail(operation: RigOperation) -> str:

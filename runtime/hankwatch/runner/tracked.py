@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import PurePosixPath
 from typing import Any, Final
 
@@ -147,8 +148,8 @@ class TrackedFiles:
         nodes: list[FileNode] = []
         for pattern in self.globs.patterns:
             only = Globs([pattern])
-            taken = [path for path in sorted(self._known) if only.match(path)]
-            nodes += _nodes(taken[:MAX_TREE_FILES], self._known)
+            taken = (path for path in sorted(self._known) if only.match(path))
+            nodes += _nodes(islice(taken, MAX_TREE_FILES), self._known)
         return FiletreeUpdated(tree=nodes)
 
 

@@ -25,7 +25,7 @@ from hankwatch.hank.rig import RigOperation
 from hankwatch.processes import marked_pids
 from hankwatch.runner.control import CodonStop, StopReason
 from hankwatch.runner.layout import Layout
-from hankwatch.runner.rigs import Rig, rig_source, rig_target
+from hankwatch.runner.rigs import Rig, copied_places, rig_source, rig_target
 
 OPERATIONS: TypeAdapter[tuple[RigOperation, ...]] = TypeAdapter(tuple[RigOperation, ...])
 
@@ -112,10 +112,11 @@ async def test_last_copied_is_the_folder_of_a_copied_file_and_else_the_workspace
         *OPERATIONS.validate_python([command("pwd > ../second", "lastCopied")]),
     )
     write(bench.hank_dir, {"f": ""})
-    await bench.rig.run()
+    end = await bench.rig.run()
     root = bench.layout.agent_root
     assert (root / "first").read_text().strip() == str(root)
     assert (root / "second").read_text().strip() == str(root / "sub")
+    assert end.last_copied == root / "sub"
 
 
 async def test_what_stands_at_the_target_is_replaced(tmp_path: Path) -> None:
@@ -307,6 +308,13 @@ def test_a_target_beside_the_workspace_is_allowed(tmp_path: Path) -> None:
     layout = execution(tmp_path)
     assert rig_target("../shared-tools/", layout) == layout.root / "shared-tools"
     assert rig_target("./a", layout) == layout.agent_root / "a"
+
+
+def test_what_a_rig_copies_is_known_without_looking(tmp_path: Path) -> None:
+    rig = OPERATIONS.validate_python(
+        [copy("a", "kit/"), copy("b", "../shared"), command("x"), copy("c", "./kit"), copy("d", "../../x")]
+    )
+    assert copied_places(rig, Layout(tmp_path)) == ("agentRoot/kit", "shared")
 
 
 @pytest.mark.parametrize("ref", [".", "./", "../hank", "missing", "link/x", "/etc"])

@@ -12,10 +12,9 @@ from pydantic import ConfigDict, Field
 from hankwatch.agents.settings import AgentSettings
 from hankwatch.config.diagnostics import Diagnostic, Diagnostics
 from hankwatch.config.layers import Layer, Name, Value, lay, leaves, tree
-from hankwatch.config.legacy import PLACES, VARIABLES, LegacySettings
+from hankwatch.config.legacy_names import PLACES, VARIABLES
 from hankwatch.config.shapes import close_to
 from hankwatch.config.source import Document
-from hankwatch.config.toml import load_toml
 from hankwatch.config.validation import ConfigModel, add_fault, validate
 from hankwatch.runner.settings import RunSettings
 from hankwatch.sentinels.settings import SentinelsSettings
@@ -163,10 +162,14 @@ def find_file(environ: Mapping[str, str], cwd: Path, hank_dir: Path | None) -> P
 
 def _file_values(path: Path, diagnostics: Diagnostics) -> dict[Name, Value]:
     if path.suffix == ".toml":
+        from hankwatch.config.toml import load_toml
+
         document = load_toml(path)
         if validate(Settings, document, diagnostics) is None:
             return {}
         return {name: _from_file(value, document, name) for name, value in leaves(document.value)}
+    from hankwatch.config.legacy import LegacySettings
+
     document = Document.load(path)
     if validate(LegacySettings, document, diagnostics) is None:
         return {}

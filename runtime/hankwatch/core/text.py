@@ -52,6 +52,8 @@ def clean_json(value: Any, *, max_depth: int = MAX_DEPTH) -> tuple[Any, Cleaned]
 
 @dataclass(slots=True)
 class _Cleaner:
+    """One value's cleaning, and what it took."""
+
     surrogates: int = 0
     non_finite: int = 0
     big_ints: int = 0

@@ -272,6 +272,8 @@ def _asked(condition: Condition) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _At:
+    """Where a report's path is said."""
+
     pointer: str
     of_settings: bool
 

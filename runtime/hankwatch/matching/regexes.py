@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from functools import lru_cache
 
-import re2
-
 from hankwatch.matching.jsregex import RegexInvalid, code_units, translate
 
 __all__ = ["MATCH_LIMIT_MS", "Regex", "RegexInvalid", "compile_js"]
@@ -50,6 +48,8 @@ def compile_js(pattern: str, on_overrun: Callable[[], None] | None = None) -> Re
 
 @lru_cache(maxsize=1024)
 def _compile(pattern: str) -> tuple[_Search, bool]:
+    import re2  # few configs have a pattern, and every command that reads one would pay for it
+
     translated, atoms = translate(pattern)
     options = re2.Options()
     options.log_errors = False
@@ -66,7 +66,7 @@ def _compile(pattern: str) -> tuple[_Search, bool]:
 def _compile_backtracking(translated: str, atoms: int) -> _Search:
     if atoms > _MAX_ATOMS:
         raise RegexInvalid(f"repeats come to {atoms:,} characters; at most {_MAX_ATOMS:,} can be run")
-    import regex  # few patterns need it, and every command that reads a config would pay for it
+    import regex  # fewer still need this one
 
     try:
         backtracking = regex.compile(translated, regex.VERSION0 | regex.ASCII)

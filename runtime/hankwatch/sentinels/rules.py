@@ -25,6 +25,8 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class _Fault:
+    """A rule that is broken."""
+
     pointer: str
     """Relative to the config."""
     code: str

@@ -12,7 +12,6 @@ from typing import Annotated, ClassVar, Literal, Protocol, assert_never
 from pydantic import Field
 
 from hankwatch.config.validation import ConfigModel
-from hankwatch.events.codec import encode_line
 from hankwatch.events.envelope import Event
 
 MAX_BATCH_EVENTS = 1_000
@@ -273,4 +272,8 @@ def make_strategy(execution: Execution) -> Strategy:
 
 def event_bytes(event: Event) -> int:
     """The length of the event's journal line, also of one that was never written."""
-    return event.size_bytes or len(encode_line(event))
+    if event.size_bytes:
+        return event.size_bytes
+    from hankwatch.events.codec import encode_line  # `validate` encodes nothing
+
+    return len(encode_line(event))

@@ -4,8 +4,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from hankwatch.events.payload import CodonPayload, Count, Maybe, Milliseconds, Payload, Shape
-from hankwatch.events.shapes import FileNode, JsonObject
+from hankwatch.events.file_tree import FileNode
+from hankwatch.events.payload import CodonPayload, Count, JsonObject, Maybe, Milliseconds, Payload, Shape
 
 ToolOutcome = Literal["ok", "error", "denied", "cancelled", "infra"]
 

@@ -4,8 +4,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from hankwatch.events.payload import CodonPayload, Count, Maybe, Payload, Shape, Usd
-from hankwatch.events.shapes import JsonObject
+from hankwatch.events.payload import CodonPayload, Count, JsonObject, Maybe, Payload, Shape, Usd
 
 StrategyName = Literal["immediate", "debounce", "count", "timeWindow"]
 TriggerCause = Literal["match", "quiet", "max_wait", "threshold", "window", "full", "drain"]

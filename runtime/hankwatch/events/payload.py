@@ -6,7 +6,7 @@ stamps inside payloads are ISO-8601 strings in UTC.
 
 from functools import partial
 from operator import is_
-from typing import Annotated, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
@@ -27,6 +27,9 @@ Usd = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 """US dollars; ``None`` beside it means the price is unknown, never 0."""
 Milliseconds = Annotated[int | float, Field(ge=0, allow_inf_nan=False)]
 """A duration; whole numbers stay whole."""
+
+JsonObject = dict[str, Any]
+"""A free-form object: anything may stand below it."""
 
 
 class Shape(BaseModel):

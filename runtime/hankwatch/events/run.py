@@ -4,7 +4,8 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from hankwatch.events.payload import CodonPayload, Count, Maybe, Milliseconds, Payload, Shape, Usd
+from hankwatch.events.file_tree import FileNode
+from hankwatch.events.payload import CodonPayload, Count, JsonObject, Maybe, Milliseconds, Payload, Shape, Usd
 from hankwatch.events.shapes import (
     BudgetExceeded,
     CheckpointType,
@@ -12,8 +13,6 @@ from hankwatch.events.shapes import (
     DirectoryError,
     ExitStatus,
     FailureReason,
-    FileNode,
-    JsonObject,
     PathError,
     TokenCounts,
 )

@@ -1,9 +1,10 @@
 """Shapes that several payloads share (the 0.10 contract, section "shared shapes")."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
+from hankwatch.events.file_tree import FileNode as FileNode  # noqa: PLC0414 - one of the shapes, needed by itself
 from hankwatch.events.payload import Count, Maybe, Milliseconds, Shape, Usd
 
 CodonStatus = Literal[
@@ -70,17 +71,6 @@ class TokenCounts(Shape):
     cache_read_tokens: Count
 
 
-class FileNode(Shape):
-    """A file or directory of the watched tree; a file has no children and a ``last_modified``."""
-
-    name: str
-    path: str
-    """Relative to the agent's workspace."""
-    is_directory: bool
-    last_modified: Maybe[str] = None
-    children: "list[FileNode]"
-
-
 class CodonExecution(Shape):
     """A codon's state record; runtimes add their own keys, so it is open."""
 
@@ -122,7 +112,3 @@ class DirectoryError(Shape):
 
     directory: str
     error: str
-
-
-JsonObject = dict[str, Any]
-"""A free-form object: anything may stand below it."""

@@ -55,6 +55,15 @@ async def test_time_ends_an_agent_that_says_nothing(tmp_path: Path) -> None:
     assert ran.completed()["success"] is True
 
 
+async def test_a_program_that_states_its_cost_at_the_end_is_ended_in_time(tmp_path: Path) -> None:
+    ran = await play(
+        tmp_path, [INIT, spoke(1), spoke(2, 2_000_000), ["hang"]], items=(codon(budget={"maxDollars": 1}),)
+    )
+    exceeded = ran.completed()["budgetExceeded"]
+    assert (exceeded["currency"], exceeded["limit"]) == ("cost", 1)
+    assert exceeded["used"] == pytest.approx(10, rel=0.01)
+
+
 async def test_the_largest_call_is_the_context(tmp_path: Path) -> None:
     ran = await play(
         tmp_path, [INIT, spoke(1), spoke(2, 200), ["hang"]], items=(codon(budget={"maxContextTokens": 300}),)

@@ -2,11 +2,15 @@
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from hankwatch.hank.budget_rules import in_pools
 from hankwatch.hank.fault import Fault
 from hankwatch.hank.files import RECORDED
 from hankwatch.hank.model import Codon, Hank
+
+if TYPE_CHECKING:
+    from hankwatch.llm.registry import Price
 
 _SHORT_NAMES = frozenset({"sonnet", "opus", "haiku", "flash"})
 """Always the newest of their family, which all have a price."""
@@ -40,12 +44,19 @@ def _is_recorded(codon: Codon) -> bool:
 
 
 def _priced(model: str) -> bool:
+    return _plain(model) in _SHORT_NAMES or price_of(model) is not None
+
+
+def price_of(model: str) -> "Price | None":
+    """What the registry says of a codon's model, with or without its provider; None when it says nothing."""
     from hankwatch.llm.catalog import ModelCatalog  # only budgets in dollars ask for the price list
 
-    name = _EFFORT.sub("", model.removeprefix("pi/"))
-    if name in _SHORT_NAMES:
-        return True
+    name = _plain(model)
     if "/" not in name:
         provider = next((family for pattern, family in _FAMILIES if pattern.search(name.lower())), "")
         name = f"{provider}/{name}"
-    return ModelCatalog({}).price(name) is not None
+    return ModelCatalog({}).price(name)
+
+
+def _plain(model: str) -> str:
+    return _EFFORT.sub("", model.removeprefix("pi/"))

@@ -16,6 +16,7 @@ from hankwatch.runner.budget import Allowance, Exceeded, Meter, time_is_up
 from hankwatch.runner.context import RunContext
 from hankwatch.runner.control import CodonStop, StopReason
 from hankwatch.runner.jobs import CodonJob
+from hankwatch.runner.pricing import estimate_usd
 from hankwatch.runner.rigs import Rig, RigEnd
 from hankwatch.runner.sessions import session_to_continue, session_usage
 from hankwatch.runner.state import CodonRecord, tokens_json
@@ -51,7 +52,7 @@ class Attempt:
 
     def __post_init__(self) -> None:
         job = self.job
-        self._meter = Meter(self.allowance)
+        self._meter = Meter(self.allowance, lambda usage: estimate_usd(usage, job.request.model))
         self._translator = Translator(
             job.codon_id,
             job.base_codon_id,

@@ -12,6 +12,7 @@ from hankwatch.events.run import TokenUsage
 from hankwatch.hank.model import Hank, Loop
 from hankwatch.runner.budget import Allowance, Limit, Meter, allowance, has_limits, portions, summary
 from hankwatch.runner.plan import LoopPlace, StartCodon
+from hankwatch.runner.pricing import estimate_usd
 from hankwatch.runner.settings import RunBudget
 from hankwatch.runner.state import CodonRecord
 
@@ -143,6 +144,27 @@ def test_output_adds_up_and_context_is_the_largest_call() -> None:
     assert metered("contextTokens", 57, *calls) == [None, None]
     cached = usage(input_tokens=1, output_tokens=1, cache_read_tokens=1000)
     assert metered("contextTokens", 57, cached) == [None]
+
+
+def test_what_a_program_has_not_stated_yet_is_estimated() -> None:
+    meter = Meter(Allowance((Limit("cost", 1.0, "fail"),)), lambda usage: usage.output_tokens / 10)
+    assert meter.add(usage(output_tokens=6)) is None
+    assert meter.add(usage(total_cost=0.5)) is None
+    assert meter.add(usage(output_tokens=4)) is None
+    exceeded = meter.add(usage(output_tokens=1))
+    assert exceeded is not None
+    assert exceeded.what.used == 1.0
+
+
+def test_an_estimate_is_that_of_the_registry() -> None:
+    million = usage(input_tokens=1_000_000, model_id="claude-haiku-4-5")
+    known = estimate_usd(million, None)
+    assert known is not None
+    assert known > 0
+    assert estimate_usd(usage(input_tokens=1_000_000), "anthropic/claude-haiku-4-5") == known
+    assert estimate_usd(usage(output_tokens=1_000_000), "anthropic/claude-haiku-4-5") == pytest.approx(5 * known)
+    assert estimate_usd(usage(input_tokens=1), "nobody/knows") is None
+    assert estimate_usd(usage(input_tokens=1), None) is None
 
 
 def test_a_limit_of_nothing_is_reached_before_the_agent() -> None:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 
+from hankwatch.agents.limits import could_be_used, is_possible
 from hankwatch.agents.signals import ModelUse, Tokens, Used
 
 
@@ -13,7 +14,8 @@ class Account:
     program's own total adds what it exceeds the messages by since the total before it; of one that runs over
     a whole session, what it has more than the session's last one is such a total. So the
     increments always sum to ``tokens`` and ``cost_usd``, and these equal the program's statement unless
-    its messages claimed more than its total, in which case the messages stand.
+    its messages claimed more than its total, in which case the messages stand. A statement that nothing can
+    have used (``agents.limits``), or that would bring a sum there, is not counted.
     """
 
     tokens: Tokens = field(default_factory=Tokens)
@@ -24,6 +26,8 @@ class Account:
     """The last one named."""
     by_model: dict[str, ModelUse] = field(default_factory=dict)
     """The parts of the models, where the program's totals state them."""
+    refused: int = 0
+    """Statements that were not counted because no program can have used that much."""
     _sessions: dict[str, Used] = field(default_factory=dict)
     _messages: dict[str, tuple[Tokens, float]] = field(default_factory=dict)
     _since: Tokens = field(default_factory=Tokens)
@@ -36,6 +40,9 @@ class Account:
     def add(self, used: Used) -> Used | None:
         """The increment to report, or None when the statement adds nothing."""
         self.model = used.model or self.model
+        if not is_possible(used) or not self._has_room(used):
+            self.refused += 1
+            return None
         if used.session:
             before, self._sessions[used.session] = self._sessions.get(used.session), used
             used = used if before is None else _growth(used, before)
@@ -50,6 +57,11 @@ class Account:
         if grown_usd is not None:
             self.cost_usd = (self.cost_usd or 0.0) + grown_usd
         return replace(used, tokens=tokens, cost_usd=grown_usd)
+
+    def _has_room(self, used: Used) -> bool:
+        totals = [(ModelUse(self.tokens, self.cost_usd), ModelUse(used.tokens, used.cost_usd))]
+        totals += [(self.by_model[name], use) for name, use in used.by_model.items() if name in self.by_model]
+        return all(could_be_used(total + more) for total, more in totals)
 
     def _known(self, used: Used) -> tuple[Tokens, float]:
         """What of this statement was counted before."""

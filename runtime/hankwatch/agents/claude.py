@@ -133,7 +133,7 @@ class ClaudeDialect(TableDialect):
         stated = model_uses(record.child("modelUsage"))
         model = next(iter(stated)) if len(stated) == 1 else None
         total = Used(
-            self.tokens(record.child("usage")), record.text("uuid"), model, record.money("total_cost_usd"), True
+            self.tokens(record.child("usage")), record.text("uuid"), model, record.number("total_cost_usd"), True
         )
         if isinstance(record.get("model_usage_since_last_result"), dict):
             since = model_uses(record.child("model_usage_since_last_result"))

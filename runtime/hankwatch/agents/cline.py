@@ -9,7 +9,7 @@ from typing import Any
 from hankwatch.agents.dialect import TableDialect
 from hankwatch.agents.launch import PROVIDERS, Launch
 from hankwatch.agents.program import Command, TurnRequest, as_argument, with_system_prompt
-from hankwatch.agents.records import Record, joined_text
+from hankwatch.agents.records import Record, joined_text, remainder
 from hankwatch.agents.signals import (
     CallOutcome,
     Channel,
@@ -110,7 +110,7 @@ class ClineDialect(TableDialect):
 
     def _usage(self, record: Record) -> Iterator[Signal]:
         event = record.child("event")
-        yield Used(_tokens(event), cost_usd=event.money("cost"))
+        yield Used(_tokens(event), cost_usd=event.number("cost"))
 
     def _error(self, record: Record) -> Iterator[Signal]:
         message = record.text("event", "error", "message")
@@ -125,7 +125,7 @@ class ClineDialect(TableDialect):
     def _result(self, record: Record) -> Iterator[Signal]:
         usage = record.child("aggregateUsage") or record.child("usage")
         model = record.text("model", "id") or None
-        yield Used(_tokens(usage), model=model, cost_usd=usage.money("totalCost"), total=True)
+        yield Used(_tokens(usage), model=model, cost_usd=usage.number("totalCost"), total=True)
         reason = record.text("finishReason")
         yield Result(
             success=reason == "completed",
@@ -144,7 +144,7 @@ def _result_text(output: Any, parts: list[Record]) -> str:
 
 def _tokens(usage: Record) -> Tokens:
     cached, written = usage.count("cacheReadTokens"), usage.count("cacheWriteTokens")
-    return Tokens(max(0, usage.count("inputTokens") - cached - written), usage.count("outputTokens"), written, cached)
+    return Tokens(remainder(usage.count("inputTokens"), cached, written), usage.count("outputTokens"), written, cached)
 
 
 @dataclass(frozen=True, slots=True)

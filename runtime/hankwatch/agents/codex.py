@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from hankwatch.agents.dialect import TableDialect
 from hankwatch.agents.launch import Launch, without_provider
 from hankwatch.agents.program import Command, TurnRequest, with_system_prompt
-from hankwatch.agents.records import Record, joined_text
+from hankwatch.agents.records import Record, joined_text, remainder
 from hankwatch.agents.signals import (
     CallOutcome,
     Reported,
@@ -89,7 +89,7 @@ class CodexDialect(TableDialect):
     def _turn_completed(self, record: Record) -> Iterator[Signal]:
         usage = record.child("usage")
         cached, written = usage.count("cached_input_tokens"), usage.count("cache_write_input_tokens")
-        fresh = max(0, usage.count("input_tokens") - cached - written)
+        fresh = remainder(usage.count("input_tokens"), cached, written)
         tokens = Tokens(fresh, usage.count("output_tokens"), written, cached)
         yield Used(tokens, total=True, session=self._thread_id or "thread")
         yield Result(success=True, text=self._answer, subtype="turn.completed")

@@ -1,11 +1,22 @@
 """Our own journals, and any command that prints our envelope, read as an agent's output."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from hankwatch.agents.dialect import TableDialect
 from hankwatch.agents.records import Record, model_uses
-from hankwatch.agents.signals import ContextExceeded, Recorded, Result, Retried, Signal, Started, Tokens, Used
+from hankwatch.agents.signals import (
+    ContextExceeded,
+    LeftOut,
+    Recorded,
+    Result,
+    Retried,
+    Signal,
+    Started,
+    Tokens,
+    Used,
+)
 from hankwatch.agents.translate import CONTEXT_TEXT, RETRY_TEXT
+from hankwatch.events.catalogue import KNOWN_TYPES, OPEN_TYPES
 
 _REPEATED = (
     "assistant.action",
@@ -23,6 +34,8 @@ class EnvelopeDialect(TableDialect):
 
     Totals of a recorded codon (``isFinal``, or a model named as in 0.10) correct the usage before them; a
     recorded ``codon.completed`` is the result. A journal may be cut before it, so none is required.
+    What a runtime or its observers say (state, sentinels, watches, infos) is theirs alone, whoever prints it:
+    it is left out and counted, as ``unknown_types`` are.
     """
 
     states_result = False
@@ -37,6 +50,14 @@ class EnvelopeDialect(TableDialect):
                 "codon.completed": self._completed,
             }
         )
+
+    def meaning(self, kind: str, record: Record) -> Iterable[Signal]:
+        """See ``TableDialect``; a line that becomes no event here leaves its count."""
+        if kind in self._handlers:
+            return super().meaning(kind, record)
+        if kind in OPEN_TYPES:
+            return (LeftOut("runtime_events"),)
+        return (LeftOut("observer_events" if kind in KNOWN_TYPES else "unknown_types"),)
 
     def _repeated(self, record: Record) -> Iterator[Signal]:
         yield Recorded(record.text("type"), record.child("data").raw, record.text("id"))
@@ -64,7 +85,7 @@ class EnvelopeDialect(TableDialect):
             case "context-exceeded":
                 yield ContextExceeded(record.text("data", "message").removeprefix(CONTEXT_TEXT))
             case _:
-                pass
+                yield LeftOut("infos")
 
     def _started(self, record: Record) -> Iterator[Signal]:
         yield Started(record.text("data", "sessionId"))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from hankwatch.agents.dialect import TableDialect
 from hankwatch.agents.launch import Launch, without_provider
 from hankwatch.agents.program import Command, TurnRequest, with_system_prompt
-from hankwatch.agents.records import Record
+from hankwatch.agents.records import Record, remainder
 from hankwatch.agents.signals import (
     CallOutcome,
     ModelUse,
@@ -106,7 +106,7 @@ class GeminiDialect(TableDialect):
 
 def _tokens(stats: Record) -> Tokens:
     cached = stats.count("cached")
-    return Tokens(max(0, stats.count("input_tokens") - cached), stats.count("output_tokens"), 0, cached)
+    return Tokens(remainder(stats.count("input_tokens"), cached), stats.count("output_tokens"), 0, cached)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ DEFAULT_GAP_MS = 5
 
 
 def stamp_ms(line: bytes) -> float | None:
-    """When a line says it was written, in epoch milliseconds; None when it does not."""
+    """When a line says it was written, in epoch milliseconds; None when it does not. Without a zone it is UTC."""
     try:
         record: Any = json.loads(line)
     except (ValueError, RecursionError):
@@ -31,12 +31,16 @@ def stamp_ms(line: bytes) -> float | None:
     values = [record.get(key) for key in ("timestamp", "ts", "updatedAt")]
     values.append(message.get("timestamp") if isinstance(message, dict) else None)
     value = next((value for value in values if value), None)
-    if isinstance(value, int | float):
-        return float(value)
     try:
-        return datetime.fromisoformat(value).timestamp() * 1000 if isinstance(value, str) else None
+        if isinstance(value, int | float):
+            return float(value)
+        at = datetime.fromisoformat(value) if isinstance(value, str) else None
     except (ValueError, OverflowError):
         return None
+    if at is None:
+        return None
+    # A stamp without a zone means UTC, whatever the zone of this machine.
+    return (at if at.tzinfo is not None else at.replace(tzinfo=UTC)).timestamp() * 1000
 
 
 def gaps_ms(lines: list[bytes], max_gap_ms: float) -> Iterator[float]:

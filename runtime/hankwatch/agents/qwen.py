@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from hankwatch.agents.claude import ClaudeDialect
 from hankwatch.agents.launch import Launch, without_provider
 from hankwatch.agents.program import Command, TurnRequest, as_argument
-from hankwatch.agents.records import Record
+from hankwatch.agents.records import Record, remainder
 from hankwatch.agents.signals import Tokens, Used
 
 
@@ -28,7 +28,7 @@ class QwenDialect(ClaudeDialect):
     def tokens(usage: Record) -> Tokens:
         """See ``ClaudeDialect.tokens``; the cached part is taken out of the input."""
         cached = usage.count("cache_read_input_tokens")
-        return Tokens(max(0, usage.count("input_tokens") - cached), usage.count("output_tokens"), 0, cached)
+        return Tokens(remainder(usage.count("input_tokens"), cached), usage.count("output_tokens"), 0, cached)
 
 
 @dataclass(frozen=True, slots=True)

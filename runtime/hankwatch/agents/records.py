@@ -42,19 +42,14 @@ class Record:
         return value if isinstance(value, str) else ""
 
     def count(self, *path: str) -> int:
-        """The number there as a count, or 0."""
+        """The number there as a whole one, or 0; whether a count can be that, ``agents.limits`` tells."""
         value = self.get(*path)
-        return max(0, int(value)) if _is_number(value) else 0
+        return int(value) if _is_number(value) else 0
 
     def number(self, *path: str) -> float | None:
         """The number there, or None."""
         value = self.get(*path)
         return float(value) if _is_number(value) else None
-
-    def money(self, *path: str) -> float | None:
-        """The number there as an amount, never negative, or None."""
-        value = self.number(*path)
-        return None if value is None else max(0.0, value)
 
     def flag(self, *path: str) -> bool:
         """True only where ``true`` stands."""
@@ -97,6 +92,11 @@ def joined_text(content: Any) -> str:
     return ""
 
 
+def remainder(whole: int, *parts: int) -> int:
+    """What ``whole`` has beyond its ``parts``, not below zero; a whole that is no count stays as it was stated."""
+    return whole if whole < 0 else max(0, whole - sum(parts))
+
+
 def model_uses(usage: Record) -> dict[str, ModelUse]:
     """A ``modelUsage`` object, as Claude's result line and our own events write it."""
     return {
@@ -107,7 +107,7 @@ def model_uses(usage: Record) -> dict[str, ModelUse]:
                 use.count("cacheCreationInputTokens"),
                 use.count("cacheReadInputTokens"),
             ),
-            use.money("costUSD"),
+            use.number("costUSD"),
         )
         for name, use in ((name, usage.child(name)) for name in usage.raw)
     }

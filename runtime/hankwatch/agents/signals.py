@@ -177,7 +177,26 @@ class Junk:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A well-formed line that is not for the program to tell, or that tells of what was there before it."""
+
+    reason: str
+    """What it is counted under, e.g. ``runtime_events``."""
+
+
 Signal = (
-    Started | Spoke | ToolUsed | ToolFinished | Used | Retried | Reported | ContextExceeded | Result | Recorded | Junk
+    Started
+    | Spoke
+    | ToolUsed
+    | ToolFinished
+    | Used
+    | Retried
+    | Reported
+    | ContextExceeded
+    | Result
+    | Recorded
+    | Junk
+    | LeftOut
 )
 """One thing an agent said; the union is closed."""

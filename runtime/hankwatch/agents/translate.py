@@ -11,6 +11,7 @@ from hankwatch.agents.account import Account
 from hankwatch.agents.signals import (
     ContextExceeded,
     Junk,
+    LeftOut,
     Recorded,
     Reported,
     Result,
@@ -68,7 +69,9 @@ class Translator:
         ``junk`` lines not of the dialect · ``replayed`` copies of what was seen before · ``bad_line``
         payloads that did not fit (an ``info`` each) · ``dropped_keys`` of recorded events · ``early_results``
         that came before their call · ``unknown_results`` whose call never came · ``calls_without_result``,
-        known after ``finish`` · ``repeated_problems`` said again with nothing done in between.
+        known after ``finish`` · ``repeated_problems`` said again with nothing done in between ·
+        ``impossible_usage`` no program can have had, known after ``finish`` · and by its reason what an
+        envelope tells beside the agent's own work (``LeftOut``).
         """
         self.account = Account()
         """Tokens and cost so far."""
@@ -110,14 +113,15 @@ class Translator:
                     payloads = self._problem_event(signal.text, "codon")
             case Recorded():
                 payloads = self._recorded(signal, at_ms)
-            case Junk():
-                self.counts["junk"] += 1
+            case Junk() | LeftOut():
+                self.counts[signal.reason if isinstance(signal, LeftOut) else "junk"] += 1
             case _:
                 assert_never(signal)
         return payloads
 
     def finish(self) -> list[Payload]:
         """The codon's final ``token.usage`` when any usage was stated; settles ``counts``. Call once."""
+        self.counts["impossible_usage"] += self.account.refused
         self.counts["unknown_results"] += len(self._early)
         self.counts["calls_without_result"] += sum(call.open for call in self._calls.values())
         if self.account.tokens == Tokens() and self.account.cost_usd is None:

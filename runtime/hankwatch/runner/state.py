@@ -4,10 +4,12 @@ The live run and every reader of a journal use the same pure reducer, so what re
 see is what the run itself saw.
 """
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from hankwatch.agents.limits import MAX_COST_USD, MAX_TOKENS
 from hankwatch.agents.signals import Tokens
 from hankwatch.events.envelope import Event
 from hankwatch.events.shapes import CodonStatus
@@ -206,17 +208,23 @@ def tokens_json(tokens: Tokens) -> dict[str, int]:
 
 def _tokens(data: Mapping[str, Any]) -> Tokens:
     names = ("inputTokens", "outputTokens", "cacheCreationTokens", "cacheReadTokens")
-    return Tokens(*(int(data.get(name) or 0) for name in names))
+    return Tokens(*(int(_number(data.get(name), MAX_TOKENS) or 0) for name in names))
+
+
+def _number(value: Any, limit: float) -> float | None:
+    """What a transition states, or None: a foreign journal can hold anything."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return value if is_number and 0 <= value <= limit else None
 
 
 def total_cost(costs: Iterable[float | None]) -> float | None:
-    """The sum, or None when any part is unknown."""
+    """The sum, or None when any part is unknown or they are too large to have one."""
     total = 0.0
     for cost in costs:
         if cost is None:
             return None
         total += cost
-    return total
+    return total if math.isfinite(total) else None
 
 
 def latest(records: Iterable[CodonRecord]) -> dict[str, CodonRecord]:
@@ -300,7 +308,7 @@ def _reduce_codon(codon: CodonRecord, step: Transition) -> CodonRecord:
         case "CodonTransitioned":
             codon = _move_codon(codon, data, step.at)
         case "CostsIncremented":
-            delta = data.get("costDelta")
+            delta = _number(data.get("costDelta"), MAX_COST_USD)
             codon = replace(
                 codon,
                 tokens=codon.tokens + _tokens(data.get("tokensDelta") or {}),
@@ -308,14 +316,14 @@ def _reduce_codon(codon: CodonRecord, step: Transition) -> CodonRecord:
                 known_cost_usd=codon.known_cost_usd + (delta or 0.0),
             )
         case "CodonFinalCostSet":
-            final = data.get("finalCost")
+            final = _number(data.get("finalCost"), MAX_COST_USD)
             known = codon.known_cost_usd if final is None else final
             tokens = _tokens(data.get("finalTokens") or {})
             codon = replace(codon, tokens=tokens, cost_usd=final, known_cost_usd=known)
         case "AssistantMessageCountUpdated":
-            codon = replace(codon, assistant_messages=int(data.get("newCount") or 0))
+            codon = replace(codon, assistant_messages=int(_number(data.get("newCount"), MAX_TOKENS) or 0))
         case "ExtensionCountUpdated":
-            codon = replace(codon, extensions=int(data.get("extensionCount") or 0))
+            codon = replace(codon, extensions=int(_number(data.get("extensionCount"), MAX_TOKENS) or 0))
         case "SentinelStatesUpdated":
             codon = replace(codon, sentinels=tuple(data.get("sentinelStates") or ()))
         case _:

@@ -1,8 +1,13 @@
 """Usage is counted once, however often it is stated."""
 
+import math
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hankwatch.agents.account import Account
+from hankwatch.agents.limits import MAX_COST_USD, MAX_TOKENS, could_be_used
 from hankwatch.agents.signals import ModelUse, Tokens, Used
 
 
@@ -92,3 +97,50 @@ def test_the_parts_of_the_models_add_up_and_a_copy_adds_nothing() -> None:
     for uuid in ("a", "b", "b"):
         account.add(Used(Tokens(4, 6), uuid, total=True, by_model=part))
     assert account.by_model == {"m": ModelUse(Tokens(2, 4)), "n": ModelUse(Tokens(6, 8), 1.0)}
+
+
+@pytest.mark.parametrize("cost_usd", [-0.01, math.inf, math.nan, 1.1e9])
+def test_a_cost_that_nothing_can_have_is_not_counted(cost_usd: float) -> None:
+    account = Account()
+    assert account.add(Used(Tokens(1, 1), cost_usd=cost_usd)) is None
+    assert (account.tokens, account.cost_usd, account.refused) == (Tokens(), None, 1)
+
+
+@pytest.mark.parametrize("count", [-1, MAX_TOKENS + 1, int(1e300)])
+@pytest.mark.parametrize("kind", ["input", "output", "cache_creation", "cache_read"])
+def test_a_count_of_tokens_that_nothing_can_have_is_not_counted(kind: str, count: int) -> None:
+    account = Account()
+    assert account.add(Used(Tokens(**{kind: count}), cost_usd=0.5)) is None
+    assert account.add(Used(Tokens(1, 1), total=True, by_model={"m": ModelUse(Tokens(**{kind: count}))})) is None
+    assert (account.tokens, account.by_model, account.refused) == (Tokens(), {}, 2)
+
+
+def test_a_refused_statement_does_not_disturb_what_is_counted_after_it() -> None:
+    account = Account()
+    account.add(running(5, 0.25, "a"))
+    account.add(running(6, 1e308, "b"))
+    account.add(running(9, 0.75, "c"))
+    assert (account.tokens, account.cost_usd, account.refused) == (Tokens(10, 9), 0.75, 1)
+
+
+amounts = st.sampled_from([0, 1, MAX_TOKENS // 2, MAX_TOKENS]) | st.integers(-(2**70), 2**70)
+costs = st.none() | st.sampled_from([MAX_COST_USD, 1e308]) | st.floats()
+statements = st.builds(
+    Used,
+    st.builds(Tokens, amounts, amounts, amounts, amounts),
+    st.sampled_from(["", "a", "b"]),
+    cost_usd=costs,
+    total=st.booleans(),
+    by_model=st.dictionaries(st.just("m"), st.builds(ModelUse, st.builds(Tokens, amounts, amounts), costs)),
+    session=st.sampled_from(["", "s"]),
+)
+
+
+@given(st.lists(statements, max_size=12))
+def test_whatever_is_stated_the_sums_stay_possible_and_no_increment_is_negative(stated: list[Used]) -> None:
+    account = Account()
+    increments = [added for used in stated if (added := account.add(used)) is not None]
+    sums = [ModelUse(account.tokens, account.cost_usd), *account.by_model.values()]
+    assert all(map(could_be_used, sums))
+    assert all(could_be_used(ModelUse(added.tokens, added.cost_usd)) for added in increments)
+    assert sum((added.tokens for added in increments), Tokens()) == account.tokens

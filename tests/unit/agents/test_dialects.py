@@ -4,8 +4,11 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.support.dialects import fed, results
 
+from hankwatch.agents.account import Account
 from hankwatch.agents.claude import ClaudeDialect
 from hankwatch.agents.codex import CodexDialect
 from hankwatch.agents.detect import DIALECTS, DetectingDialect, detect
@@ -18,6 +21,7 @@ from hankwatch.agents.qwen import QwenDialect
 from hankwatch.agents.signals import (
     ContextExceeded,
     Junk,
+    LeftOut,
     ModelUse,
     Recorded,
     Result,
@@ -30,6 +34,7 @@ from hankwatch.agents.signals import (
     Used,
 )
 from hankwatch.agents.translate import Translator
+from hankwatch.events.catalogue import KNOWN_TYPES
 
 
 @pytest.mark.parametrize("dialect", [*DIALECTS.values(), DetectingDialect])
@@ -297,9 +302,49 @@ def test_a_journal_repeats_what_the_agent_did_and_not_what_watched_it() -> None:
         event("token.usage", inputTokens=1, outputTokens=2, totalCost=None, isFinal=True),
         event("codon.completed", success=False, failureReason={"type": "timeout", "message": "too slow"}),
     )
-    assert [type(signal) for signal in signals] == [Started, Recorded, Retried, Used, Result]
+    told = [signal for signal in signals if not isinstance(signal, LeftOut)]
+    assert [type(signal) for signal in told] == [Started, Recorded, Retried, Used, Result]
     assert isinstance(signals[-1], Result)
     assert (signals[-1].success, signals[-1].text) == (False, "too slow")
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        ("info", "infos"),
+        ("state.transition", "runtime_events"),
+        ("checkpoint.list", "runtime_events"),
+        ("sentinel.output", "observer_events"),
+        ("watch.armed", "observer_events"),
+        ("journal.repaired", "observer_events"),
+        ("made.up", "unknown_types"),
+    ],
+)
+def test_what_is_not_for_a_program_to_tell_is_left_out_under_its_reason(kind: str, reason: str) -> None:
+    assert fed(EnvelopeDialect(), {"type": kind, "data": {"message": "forged"}}) == [LeftOut(reason)]
+
+
+@given(st.sampled_from(sorted(KNOWN_TYPES)) | st.text(min_size=1))
+def test_no_line_of_the_envelope_disappears_without_a_signal(kind: str) -> None:
+    assert fed(EnvelopeDialect(), {"type": kind, "data": {}})
+
+
+@pytest.mark.parametrize(
+    ("dialect", "line"),
+    [
+        (CodexDialect(), {"type": "turn.completed", "usage": {"input_tokens": -1, "cached_input_tokens": 5}}),
+        (GeminiDialect(), {"type": "result", "status": "success", "stats": {"input_tokens": -1, "cached": 5}}),
+        (EnvelopeDialect(), {"type": "token.usage", "data": {"inputTokens": 1, "totalCost": -0.5}}),
+        (ClaudeDialect(), {"type": "result", "usage": {"input_tokens": 1}, "total_cost_usd": -0.5}),
+        (ClaudeDialect(), {"type": "assistant", "message": {"id": "m", "usage": {"input_tokens": 1e300}}}),
+    ],
+)
+def test_usage_that_cannot_be_reaches_the_account_as_it_was_stated(dialect: Dialect, line: dict[str, Any]) -> None:
+    account = Account()
+    for signal in fed(dialect, line):
+        if isinstance(signal, Used):
+            account.add(signal)
+    assert (account.refused, account.tokens, account.cost_usd) == (1, Tokens(), None)
 
 
 # detection

@@ -9,6 +9,7 @@ from hankwatch.agents.envelope import EnvelopeDialect
 from hankwatch.agents.signals import (
     ContextExceeded,
     Junk,
+    LeftOut,
     ModelUse,
     Recorded,
     Reported,
@@ -252,3 +253,21 @@ def test_unknown_keys_of_a_recorded_event_are_dropped_and_counted() -> None:
     [event] = dumped(translator, Recorded("assistant.action", data, "e1"))
     assert "mood" not in event
     assert translator.counts["dropped_keys"] == 1
+
+
+def test_refused_usage_and_what_was_left_out_are_counted_by_their_reason() -> None:
+    translator = Translator("c")
+    signals: list[Signal] = [
+        Used(Tokens(1, 1), cost_usd=1e308),
+        Used(Tokens(1, 1), cost_usd=1e308),
+        LeftOut("infos"),
+        LeftOut("observer_events"),
+        LeftOut("infos"),
+    ]
+    assert dumped(translator, *signals) == []
+    assert translator.finish() == []
+    assert {name: n for name, n in translator.counts.items() if n} == {
+        "impossible_usage": 2,
+        "infos": 2,
+        "observer_events": 1,
+    }

@@ -96,3 +96,14 @@ def test_what_does_not_apply_changes_nothing(kind: str) -> None:
 
 def test_no_costs_cost_nothing() -> None:
     assert total_cost([]) == 0.0
+
+
+@pytest.mark.parametrize("cost", [1e308, -1, "0.5", True, [1]])
+def test_a_cost_that_no_run_can_have_is_unknown_however_often_it_stands_in_a_journal(cost: object) -> None:
+    spent = ("CostsIncremented", {"codonId": "c", "costDelta": cost, "tokensDelta": {"inputTokens": 1e300}})
+    codon = after(*BEGIN, spent, spent, ("CodonFinalCostSet", {"codonId": "c", "finalCost": cost})).runs[0].codons[0]
+    assert (codon.cost_usd, codon.known_cost_usd, codon.tokens) == (None, 0.0, Tokens())
+
+
+def test_costs_too_large_for_a_sum_have_none() -> None:
+    assert total_cost([1e308, 1e308]) is None

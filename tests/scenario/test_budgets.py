@@ -64,6 +64,13 @@ async def test_a_program_that_states_its_cost_at_the_end_is_ended_in_time(tmp_pa
     assert exceeded["used"] == pytest.approx(10, rel=0.01)
 
 
+async def test_what_was_estimated_is_gone_from_the_pool(tmp_path: Path) -> None:
+    items = (codon("a", budget={"maxDollars": 1}), codon("b"))
+    talks = [INIT, spoke(1, 2_000_000), ["hang"]]
+    ran = await play(tmp_path, talks, GOOD, items=items, overrides={"budget": {"maxDollars": 5}})
+    assert rows(ran) == [("a", "exceeded"), ("b", "exceeded")]
+
+
 async def test_the_largest_call_is_the_context(tmp_path: Path) -> None:
     ran = await play(
         tmp_path, [INIT, spoke(1), spoke(2, 200), ["hang"]], items=(codon(budget={"maxContextTokens": 300}),)

@@ -52,7 +52,7 @@ class Attempt:
 
     def __post_init__(self) -> None:
         job = self.job
-        self._meter = Meter(self.allowance, lambda usage: estimate_usd(usage, job.request.model))
+        self._meter = Meter(self.allowance)
         self._translator = Translator(
             job.codon_id,
             job.base_codon_id,
@@ -245,13 +245,20 @@ class Attempt:
             self._info(f"Codon {self.job.codon_id} has session ID: {self._translator.session_id}")
         for payload in payloads:
             if isinstance(payload, TokenUsage) and not payload.is_final:
-                delta = {"costDelta": payload.total_cost, "tokensDelta": _token_counts(payload)}
-                self.context.ledger.move("CostsIncremented", delta, payload, codon_id=self.job.codon_id)
-                if (exceeded := self._meter.add(payload)) is not None:
-                    self._exceed(exceeded)
+                self._count(payload)
             else:
                 self._messages += isinstance(payload, AssistantAction)
                 self.context.stream.emit(payload)
+
+    def _count(self, usage: TokenUsage) -> None:
+        ledger, codon_id = self.context.ledger, self.job.codon_id
+        delta = {"costDelta": usage.total_cost, "tokensDelta": _token_counts(usage)}
+        if usage.total_cost is None and self._meter.counts_money:
+            # A program that states its cost only at the end of a turn would never be ended in time.
+            delta["costEstimate"] = estimate_usd(usage, self.job.request.model)
+        ledger.move("CostsIncremented", delta, usage, codon_id=codon_id)
+        if (exceeded := self._meter.add(usage, ledger.codon.known_cost_usd)) is not None:
+            self._exceed(exceeded)
 
     def _exceed(self, exceeded: Exceeded) -> None:
         """End the agent, for the first limit that is reached."""

@@ -4,7 +4,7 @@ Pure: limits come from the hank and the run's ceilings, usage from the fold of t
 what runs before it have spent.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -81,28 +81,23 @@ class Allowance:
 
 @dataclass(slots=True)
 class Meter:
-    """Counts what one attempt uses.
-
-    A program that states its cost only at the end of a turn would never be ended in time, so what it has not
-    stated yet is estimated.
-    """
+    """Counts what one attempt uses."""
 
     allowance: Allowance
-    estimate_usd: Callable[[TokenUsage], float | None] = lambda _: None
-    """What an increment costs whose program does not say; None when nobody knows."""
     _used: dict[BudgetCurrency, float] = field(default_factory=dict)
-    _stated_usd: float = 0.0
-    _estimated_usd: float = 0.0
 
-    def add(self, usage: TokenUsage) -> Exceeded | None:
-        """Count one increment; the limit that is reached with it, if any."""
+    @property
+    def counts_money(self) -> bool:
+        """Whether costs matter here."""
+        return any(limit.currency == "cost" for limit in self.allowance.limits)
+
+    def add(self, usage: TokenUsage, cost_usd: float) -> Exceeded | None:
+        """Count one increment; the limit that is reached with it, if any.
+
+        ``cost_usd`` is that of the whole attempt by now: what is known, and an estimate of what is not stated yet.
+        """
         used = self._used
-        if usage.total_cost is not None:
-            self._stated_usd += usage.total_cost
-            self._estimated_usd = 0.0  # what is stated late covers what came before
-        elif any(limit.currency == "cost" for limit in self.allowance.limits):
-            self._estimated_usd += self.estimate_usd(usage) or 0.0
-        used["cost"] = self._stated_usd + self._estimated_usd
+        used["cost"] = cost_usd
         used["outputTokens"] = used.get("outputTokens", 0) + usage.output_tokens
         used["contextTokens"] = max(used.get("contextTokens", 0), usage.input_tokens + usage.output_tokens)
         for limit in self.allowance.limits:

@@ -51,8 +51,10 @@ class CodonRecord:
     """The session it continued."""
     cost_usd: float | None = 0.0
     """Agent cost; None once any part of it is unknown."""
-    known_cost_usd: float = 0.0
+    stated_cost_usd: float = 0.0
     """The part of it that is known."""
+    estimated_cost_usd: float = 0.0
+    """By the registry: what its program has not stated yet."""
     agent_began_at: str | None = None
     agent_ended_at: str | None = None
     """The last sign of it, while it runs."""
@@ -71,6 +73,11 @@ class CodonRecord:
     def final(self) -> bool:
         """It has ended."""
         return self.status in FINAL
+
+    @property
+    def known_cost_usd(self) -> float:
+        """What counts against budgets."""
+        return self.stated_cost_usd + self.estimated_cost_usd
 
     @property
     def failure_reason(self) -> Mapping[str, Any] | None:
@@ -309,17 +316,21 @@ def _reduce_codon(codon: CodonRecord, step: Transition) -> CodonRecord:
             codon = _move_codon(codon, data, step.at)
         case "CostsIncremented":
             delta = _number(data.get("costDelta"), MAX_COST_USD)
+            estimate = _number(data.get("costEstimate"), MAX_COST_USD) or 0.0
             codon = replace(
                 codon,
                 tokens=codon.tokens + _tokens(data.get("tokensDelta") or {}),
                 cost_usd=total_cost((codon.cost_usd, delta)),
-                known_cost_usd=codon.known_cost_usd + (delta or 0.0),
+                stated_cost_usd=codon.stated_cost_usd + (delta or 0.0),
+                # What is stated late covers what came before.
+                estimated_cost_usd=codon.estimated_cost_usd + estimate if delta is None else 0.0,
             )
         case "CodonFinalCostSet":
             final = _number(data.get("finalCost"), MAX_COST_USD)
-            known = codon.known_cost_usd if final is None else final
             tokens = _tokens(data.get("finalTokens") or {})
-            codon = replace(codon, tokens=tokens, cost_usd=final, known_cost_usd=known)
+            codon = replace(codon, tokens=tokens, cost_usd=final)
+            if final is not None:
+                codon = replace(codon, stated_cost_usd=final, estimated_cost_usd=0.0)
         case "AssistantMessageCountUpdated":
             codon = replace(codon, assistant_messages=int(_number(data.get("newCount"), MAX_TOKENS) or 0))
         case "ExtensionCountUpdated":

@@ -1,6 +1,7 @@
 """What a codon may still use is a pure function of the hank, the run's ceilings and what was used."""
 
 import json
+from itertools import accumulate
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from hankwatch.runner.budget import Allowance, Limit, Meter, allowance, has_limi
 from hankwatch.runner.plan import LoopPlace, StartCodon
 from hankwatch.runner.pricing import estimate_usd
 from hankwatch.runner.settings import RunBudget
-from hankwatch.runner.state import CodonRecord
+from hankwatch.runner.state import CodonRecord, RunState, Transition, reduce
 
 ABC = (codon("a"), codon("b"), codon("c"))
 
@@ -31,7 +32,7 @@ def spent(codon_id: str, dollars: float = 0.0, seconds: float = 0.0, loop_id: st
         "",
         base_codon_id=codon_id.partition("#")[0],
         cost_usd=dollars,
-        known_cost_usd=dollars,
+        stated_cost_usd=dollars,
         agent_began_at="2026-01-01T00:00:00.000Z",
         agent_ended_at=f"2026-01-01T00:00:{seconds:06.3f}Z",
         loop={"loopId": loop_id, "iteration": 0, "codonIndexInLoop": 0} if loop_id else None,
@@ -129,8 +130,8 @@ def usage(**fields: Any) -> TokenUsage:
 
 
 def metered(currency: Any, limit: float, *usages: TokenUsage) -> list[float | None]:
-    meter = Meter(Allowance((Limit(currency, limit, "fail"),)))
-    found = [meter.add(one) for one in usages]
+    meter, costs = Meter(Allowance((Limit(currency, limit, "fail"),))), accumulate(u.total_cost or 0 for u in usages)
+    found = [meter.add(one, cost_usd) for one, cost_usd in zip(usages, costs, strict=True)]
     return [exceeded.what.used if exceeded else None for exceeded in found]
 
 
@@ -146,14 +147,19 @@ def test_output_adds_up_and_context_is_the_largest_call() -> None:
     assert metered("contextTokens", 57, cached) == [None]
 
 
-def test_what_a_program_has_not_stated_yet_is_estimated() -> None:
-    meter = Meter(Allowance((Limit("cost", 1.0, "fail"),)), lambda usage: usage.output_tokens / 10)
-    assert meter.add(usage(output_tokens=6)) is None
-    assert meter.add(usage(total_cost=0.5)) is None
-    assert meter.add(usage(output_tokens=4)) is None
-    exceeded = meter.add(usage(output_tokens=1))
-    assert exceeded is not None
-    assert exceeded.what.used == 1.0
+def test_what_is_stated_late_replaces_what_was_estimated() -> None:
+    state = RunState()
+    for kind, data in (
+        ("RunStarted", {}),
+        ("CodonStarted", {"codonId": "a"}),
+        ("CostsIncremented", {"codonId": "a", "costDelta": None, "costEstimate": 0.5}),
+        ("CostsIncremented", {"codonId": "a", "costDelta": None, "costEstimate": 0.25}),
+    ):
+        state = reduce(state, Transition(kind, {"runId": "r", **data}, ""))
+    assert state.attempts[0].known_cost_usd == 0.75
+    stated = {"runId": "r", "codonId": "a", "costDelta": 0.6}
+    state = reduce(state, Transition("CostsIncremented", stated, ""))
+    assert state.attempts[0].known_cost_usd == 0.6
 
 
 def test_an_estimate_is_that_of_the_registry() -> None:

@@ -52,7 +52,7 @@ def ignored_by_git(root: Path, paths: list[str]) -> set[str]:
     return set(out.decode().split("\0")) - {""}
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(files=st.sets(PATHS, min_size=1, max_size=6), top=RULES, below=st.dictionaries(NAMES, RULES, max_size=2))
 @example(files={"keep/x.log", "a/keep"}, top="*.log\n!keep/", below={})
 @example(files={"a/b/x.log"}, top="*\n!a/\n!a/b/\n!*.log", below={})

@@ -71,7 +71,7 @@ def test_an_optional_step_fails_alone_and_is_told(tmp_path: Path) -> None:
 NAMES = st.sampled_from(["a", "b", "d/a", "d/b"])
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(old=st.sets(NAMES), gone=st.sets(NAMES), new=st.sets(NAMES), done=st.integers(0, 12))
 def test_whatever_was_done_is_done_again_or_undone_exactly(
     tmp_path_factory: pytest.TempPathFactory, old: set[str], gone: set[str], new: set[str], done: int

@@ -334,16 +334,13 @@ def plain(edits: dict[str, str | None]) -> dict[str, str | None]:
     return {name: text for name, text in edits.items() if not any(name.startswith(f"{other}/") for other in made)}
 
 
-@pytest.mark.slow
-@settings(max_examples=15)
-@given(codons=CODONS, back=st.integers(0, 3), last_edits=EDITS)
-async def test_whatever_happened_each_codons_end_comes_back(
-    tmp_path_factory: pytest.TempPathFactory,
+async def check_history(
+    tmp_path: Path,
     codons: list[tuple[dict[str, str | None], tuple[str, ...]]],
     back: int,
     last_edits: dict[str, str | None],
 ) -> None:
-    history = await History.begin(execution(tmp_path_factory.mktemp("history")))
+    history = await History.begin(execution(tmp_path))
     for number, (edits, archive) in enumerate(codons):
         await history.end(str(number), change=unlinked(history, plain(edits)), archive=archive)
     history.edit(unlinked(history, plain(last_edits)))
@@ -356,6 +353,30 @@ async def test_whatever_happened_each_codons_end_comes_back(
     assert {path: text for path, text in stands.items() if not inside(path, left)} == after
     archived = [path for path in stands if path.startswith("rigArchive/")]
     assert all(sum(inside(path, [entry.target]) for entry in entries) == 1 for path in archived)
+
+
+@pytest.mark.slow
+@settings(max_examples=6)
+@given(codons=CODONS, back=st.integers(0, 3), last_edits=EDITS)
+async def test_whatever_happened_each_codons_end_comes_back(
+    tmp_path_factory: pytest.TempPathFactory,
+    codons: list[tuple[dict[str, str | None], tuple[str, ...]]],
+    back: int,
+    last_edits: dict[str, str | None],
+) -> None:
+    await check_history(tmp_path_factory.mktemp("history"), codons, back, last_edits)
+
+
+@pytest.mark.soak
+@settings(max_examples=300)
+@given(codons=CODONS, back=st.integers(0, 3), last_edits=EDITS)
+async def test_whatever_happened_in_many_histories_each_codons_end_comes_back(
+    tmp_path_factory: pytest.TempPathFactory,
+    codons: list[tuple[dict[str, str | None], tuple[str, ...]]],
+    back: int,
+    last_edits: dict[str, str | None],
+) -> None:
+    await check_history(tmp_path_factory.mktemp("history"), codons, back, last_edits)
 
 
 def workspace(stands: dict[str, str]) -> dict[str, str]:

@@ -19,6 +19,7 @@ from hankwatch.core.redaction import Redactor
 from hankwatch.core.tasks import task_group
 from hankwatch.events.envelope import IdSource
 from hankwatch.hank.load import LoadedHank, load_hank
+from hankwatch.hank.model import Hank
 from hankwatch.hank.support import unsupported
 from hankwatch.hank.templates import template_faults
 from hankwatch.llm.calls import CallLog
@@ -90,6 +91,16 @@ class LiveRun:
     clock: Clock
     _run: Run
     _failure: "_Failure"
+
+    @property
+    def hank(self) -> Hank:
+        """What it carries out."""
+        return self._run.context.hank
+
+    @property
+    def state(self) -> RunState:
+        """What its execution has done so far, earlier runs included."""
+        return self._run.context.ledger.state
 
     async def carry_out(self) -> RunResult:
         """The run, to its end.
@@ -204,7 +215,7 @@ async def open_run(
     require_data(options.data)
     layout = Layout(_execution_dir(options, hank.hank_dir, settings, environ, clock))
     jobs = codon_jobs(hank, run=settings.run, agents=settings.agents, environ=environ, layout=layout)
-    redactor = Redactor.from_environment(_all_variables(environ, jobs), enabled=settings.redaction.enabled)
+    redactor = settings.redaction.redactor(_all_variables(environ, jobs))
     run_id = _run_id(clock)
     failure, control = _Failure(), Control(autostart=settings.run.autostart)
     async with AsyncExitStack() as stack:
@@ -298,7 +309,7 @@ async def retry_sentinels(
     layout = execution.layout
     loaded, settings = load_for_run(RunOptions(_hank_of(execution), config=config), environ)
     sources = loaded.sentinels
-    redactor = Redactor.from_environment(environ, enabled=settings.redaction.enabled)
+    redactor = settings.redaction.redactor(environ)
     failure = _Failure()
     async with AsyncExitStack() as stack:
         sandbox = await stack.enter_async_context(Sandbox(clock=clock))

@@ -9,11 +9,22 @@ from hankwatch.cli.output import money
 from hankwatch.core.text import shorten, strip_controls
 from hankwatch.events.envelope import Event, EventData
 
+_QUIET = frozenset({"state.snapshot", "filetree.updated", "sentinel.triggered"})
+"""Types that views and plain log lines leave out; ``-v`` shows all."""
+_MOVES = frozenset({"CodonTransitioned", "RunStarted", "RunFailed"})
+
+
+def is_for_people(event: Event) -> bool:
+    """Whether an event is worth a line; the others are bookkeeping."""
+    if event.type == "state.transition":
+        return event.data.get("transitionType") in _MOVES
+    return event.type not in _QUIET
+
 
 def event_line(event: Event, *, width: int = 160) -> Text:
     """One event on one line."""
     return Text.assemble(
-        (event.timestamp[11:-1], "dim"), " ", (f"{_one_line(event.type):<20}", "cyan"), " ", shorten(gist(event), width)
+        (event.timestamp[11:-1], "dim"), " ", (f"{one_line(event.type):<20}", "cyan"), " ", shorten(gist(event), width)
     )
 
 
@@ -27,10 +38,11 @@ def gist(event: Event) -> str:
         text = " ".join(filter(None, (data.get("sentinelId"), data["message"])))
     else:
         text = json.dumps(data, ensure_ascii=False)
-    return _one_line(text)
+    return one_line(text)
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
+    """Text of any origin as one line without control characters."""
     return " ".join(strip_controls(text).split())
 
 

@@ -1,6 +1,8 @@
 """``run`` and ``demo``: carry out a hank, show it, say what its sentinels wrote."""
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -10,39 +12,32 @@ from rich.text import Text
 
 from hankwatch.app import LiveRun, RunOptions, open_run
 from hankwatch.cli import output
-from hankwatch.cli.event_lines import event_line
+from hankwatch.cli.event_lines import event_line, is_for_people
+from hankwatch.cli.live import Live
 from hankwatch.cli.screen import Screen
 from hankwatch.cli.stops import AT_ONCE_S, Stops
 from hankwatch.cli.terminal import table
+from hankwatch.cli.tty import Tty
+from hankwatch.cli.view_model import View, planned
 from hankwatch.config.resources import resource
 from hankwatch.core.tasks import task_group
 from hankwatch.events.envelope import Event
 from hankwatch.runner.run import RunResult
+from hankwatch.sentinels.sentinel import SentinelSummary
 
-_QUIET = frozenset({"state.snapshot", "filetree.updated", "sentinel.triggered"})
-"""Types that plain log lines leave out; ``-v`` shows all."""
+_WIDE = 100
+"""Columns from which the path of a report stands beside its sentinel."""
 
 
-def run(
-    hank: Path,
-    data: Path | None,
-    *,
-    execution: Path | None,
-    start_new: bool,
-    model: str | None,
-    config: Path | None,
-    as_json: bool,
-    verbose: int,
-) -> int:
+def run(options: RunOptions, *, headless: bool, as_json: bool, verbose: int) -> int:
     """Carry out a hank; 0 when every codon succeeded, 1 when one failed, 130 when interrupted."""
-    options = RunOptions(hank, data, execution, start_new, model, config)
-    return anyio.run(_run, options, as_json, verbose)
+    return anyio.run(_run, options, _Look(headless=headless, as_json=as_json, verbose=verbose))
 
 
 def demo(execution: Path | None, *, verbose: int) -> int:
     """Carry out the shipped hank and say where to look."""
     options = RunOptions(resource("fixtures", "demo", "hank.json"), execution=execution)
-    code = anyio.run(_run, options, False, verbose)
+    code = anyio.run(_run, options, _Look(verbose=verbose))
     if code == 0 and verbose >= 0:
         output.stdout().print(
             "\nThis was a recorded agent; its sentinels, their prompts and reports were real. Next:\n"
@@ -53,28 +48,37 @@ def demo(execution: Path | None, *, verbose: int) -> int:
     return code
 
 
-async def _run(options: RunOptions, as_json: bool, verbose: int) -> int:
-    console = output.people(as_json=as_json)
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """How a run is shown."""
+
+    headless: bool = False
+    as_json: bool = False
+    verbose: int = 0
+
+
+async def _run(options: RunOptions, look: _Look) -> int:
+    console = output.people(as_json=look.as_json)
     screen = Screen(lambda count: _say(console, f"{count} lines are not shown; `hankwatch tail` shows every event"))
+    tty = Tty(shows_view=lambda: console.is_alt_screen)
 
     def tell(line: str) -> None:
         screen.show(partial(_say, console, line))
 
     try:
         with anyio.CancelScope() as at_once:
-            stops = Stops(tell, at_once)
+            stops = Stops(tell, at_once, tty.give_back)
             async with task_group() as tasks:
                 await tasks.start(stops.watch)
                 async with open_run(options) as live:
                     stops.began(live)
-                    if verbose >= 0:
-                        hank, root = live.execution.meta.get("hankPath"), live.execution.layout.root
-                        tell(f"Running {hank} in {output.shown_path(root)}")
-                        live.stream.subscribe(_printer(screen, console, verbose=verbose), name="terminal")
-                    result = await live.carry_out()
+                    if look.verbose >= 0:
+                        tell(f"Running {live.execution.meta.get('hankPath')} in {output.shown_path(_root(live))}")
+                    async with _shown(live, look, console=console, screen=screen, stops=stops, tty=tty):
+                        result = await live.carry_out()
                     stops.ended(0 if result.success else 1)
                     # Before closing: what hangs there must not keep anybody from the reports.
-                    summary = partial(_summarise, result, live, as_json=as_json, console=console)
+                    summary = partial(_summarise, result, live, as_json=look.as_json, console=console)
                     screen.show(summary, even_when_full=True)
                 stops.closed()
                 await screen.finish()
@@ -84,8 +88,35 @@ async def _run(options: RunOptions, as_json: bool, verbose: int) -> int:
     finally:
         with anyio.CancelScope(shield=True):
             await screen.finish(within_s=AT_ONCE_S)
+        tty.give_back()
     stops.leave()
     return 0 if result.success else 1
+
+
+@asynccontextmanager
+async def _shown(
+    live: LiveRun, look: _Look, *, console: Console, screen: Screen, stops: Stops, tty: Tty
+) -> AsyncIterator[None]:
+    """While the body runs its events are to be seen: in a view, as lines, or not at all."""
+    if not _has_view(console, look):
+        if look.verbose >= 0:
+            live.stream.subscribe(_printer(screen, console, verbose=look.verbose), name="terminal")
+        yield
+        return
+    hank = Path(str(live.execution.meta.get("hankPath"))).parent.name
+    view = View(f"{hank} in {_root(live).name}", planned(live.hank), live.state)
+    async with Live(live, view, console=console, screen=screen, stops=stops, tty=tty).shown():
+        yield
+
+
+def _root(live: LiveRun) -> Path:
+    return live.execution.layout.root
+
+
+def _has_view(console: Console, look: _Look) -> bool:
+    """On a terminal, unless somebody asked for lines, for JSON or for silence."""
+    wanted = look.verbose == 0 and not look.headless and not look.as_json
+    return wanted and console.is_terminal and not console.is_dumb_terminal
 
 
 def _say(console: Console, line: str) -> None:
@@ -96,19 +127,14 @@ def _printer(screen: Screen, console: Console, *, verbose: int) -> Callable[[Eve
     width = 2_000 if verbose > 0 else max(40, console.width - 40) if console.is_terminal else 160
 
     def show(event: Event) -> None:
-        if verbose > 0 or (event.type not in _QUIET and not _is_bookkeeping(event)):
+        if verbose > 0 or is_for_people(event):
             screen.show(lambda: console.print(event_line(event, width=width)), size_bytes=event.size_bytes)
 
     return show
 
 
-def _is_bookkeeping(event: Event) -> bool:
-    kind = event.data.get("transitionType")
-    return event.type == "state.transition" and kind not in {"CodonTransitioned", "RunStarted", "RunFailed"}
-
-
 def _summarise(result: RunResult, live: LiveRun, *, as_json: bool, console: Console) -> None:
-    root = live.execution.layout.root
+    root = _root(live)
     if as_json:
         output.print_json(
             {
@@ -141,12 +167,7 @@ def _summarise(result: RunResult, live: LiveRun, *, as_json: bool, console: Cons
         return
     console.print()
     if result.sentinels:
-        rows = table("sentinel", "codon", "#fired", "#failed", "#calls", "#cost", "#dropped", "report")
-        for s in result.sentinels:
-            cost = output.money(s.cost_usd, unpriced=s.unpriced_calls)
-            dropped = s.dropped_triggers + s.abandoned_triggers
-            rows.add_row(s.sentinel_id, s.codon_id, *map(str, (s.fired, s.failed, s.calls, cost, dropped)), s.report)
-        console.print(rows)
+        _tell_sentinels(result.sentinels, console)
         console.print(f"Reports lie below {output.shown_path(root)}")
     for missing in result.not_loaded:
         console.print(
@@ -159,3 +180,15 @@ def _summarise(result: RunResult, live: LiveRun, *, as_json: bool, console: Cons
     cost = output.money(result.record.cost_usd)
     console.print(Text.assemble(f"\nRun {result.record.run_id} ", outcome, f"{why}; agents cost {cost}."))
     console.print(f"Journal: {output.shown_path(live.execution.layout.journal)}")
+
+
+def _tell_sentinels(sentinels: Sequence[SentinelSummary], console: Console) -> None:
+    beside = console.width >= _WIDE
+    rows = table("sentinel", "codon", "#fired", "#failed", "#calls", "#cost", "#dropped", *["report"] * beside)
+    for s in sentinels:
+        cost = output.money(s.cost_usd, unpriced=s.unpriced_calls)
+        numbers = map(str, (s.fired, s.failed, s.calls, cost, s.dropped_triggers + s.abandoned_triggers))
+        rows.add_row(s.sentinel_id, s.codon_id, *numbers, *[s.report] * beside)
+    console.print(rows)
+    for s in sentinels if not beside else ():
+        _say(console, s.report)

@@ -1,5 +1,6 @@
 """Stop signals of a run's process: the first ends the run in order, the second at once, the clock ends both."""
 
+import asyncio
 import os
 import signal
 import sys
@@ -12,6 +13,7 @@ import anyio.abc
 
 from hankwatch.app import LiveRun
 from hankwatch.runner.backstop import Backstop
+from hankwatch.runner.signals import heard
 
 INTERRUPTED = 130
 """Exit code of a run that a signal ended."""
@@ -27,8 +29,10 @@ class Stops:
     """Shows a line to people; never waits."""
     at_once: anyio.CancelScope
     """Cancelled by the second signal, or by the first while no run is under way."""
+    give_back: Callable[[], None]
+    """Makes the terminal as it was before the process ends by force; called by any thread."""
     count: int = 0
-    """Signals so far."""
+    """Signals and keys so far."""
     _live: LiveRun | None = None
     _exit_code: int | None = None
     _backstop: Backstop = field(init=False)
@@ -68,23 +72,41 @@ class Stops:
     async def watch(self, *, task_status: anyio.abc.TaskStatus[None]) -> None:
         """Act on signals until cancelled."""
         hangup = [signal.SIGHUP] if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN else []  # nohup
-        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, *hangup) as signals:
-            task_status.started()
-            async for _ in signals:
-                self.count += 1
-                self._act()
+        loop = asyncio.get_running_loop()
 
-    def _act(self) -> None:
-        if self._live is None or self._exit_code is not None or self.count > 1:
-            self._backstop.within(AT_ONCE_S)
+        def on_signal() -> None:
+            live = self._count()
+            with suppress(RuntimeError):  # the loop is closed: nothing is left that could be stopped in order
+                loop.call_soon_threadsafe(self._act, live)
+
+        with heard([signal.SIGINT, signal.SIGTERM, *hangup], on_signal):
+            task_status.started()
+            await anyio.sleep_forever()
+
+    def ask(self) -> None:
+        """A key was pressed that means the same as a signal."""
+        self._act(self._count())
+
+    def _count(self) -> LiveRun | None:
+        """The run to stop in order, or None to end at once; the process ends in time even if the loop stands still.
+
+        Called by any thread.
+        """
+        self.count += 1
+        live = self._live if self._exit_code is None and self.count == 1 else None
+        self._backstop.within(AT_ONCE_S if live is None else live.settings.run.stop_budget_s)
+        return live
+
+    def _act(self, live: LiveRun | None) -> None:
+        if live is None:
             self.at_once.cancel()
             return
-        budget_s = self._live.settings.run.stop_budget_s
-        self._backstop.within(budget_s)
-        self._live.stop()
+        live.stop()
+        budget_s = live.settings.run.stop_budget_s
         self.tell(f"Stopping: the agent is ended, sentinels finish, at most {budget_s:g} s. Again to stop at once.")
 
     def _last_word(self) -> str:
+        self.give_back()
         if self._live is None:
             return f"Ended by force before the run began (process {os.getpid()})."
         journal = self._live.execution.layout.journal

@@ -63,7 +63,7 @@ class Orders:
                 self.stop()
                 return "The run stops"
             case Order.ROLLBACK | Order.CHECKPOINTS:
-                raise OrderRefused(f"{order} is not supported by this version yet")
+                raise OrderRefused(f"{order.capitalize()}: not supported by this version yet")
 
 
 def _require(possible: bool, why_not: str) -> None:

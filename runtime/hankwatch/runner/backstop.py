@@ -30,27 +30,33 @@ class Backstop:
         self._exit_code = exit_code
         self._due = float("inf")
         self._timer: threading.Timer | None = None
+        self._lock = threading.Lock()
 
     def within(self, seconds: float) -> None:
         """End the process in ``seconds`` unless it ends before; a later instant than one given already changes nothing."""
         due = time.monotonic() + seconds
-        if due >= self._due:
-            return
-        self.disarm()
-        self._due, self._timer = due, threading.Timer(seconds, self._end)
-        self._timer.daemon = True
-        self._timer.start()
+        with self._lock:
+            if due >= self._due:
+                return
+            if self._timer is not None:
+                self._timer.cancel()
+            self._due, self._timer = due, threading.Timer(seconds, self._end)
+            self._timer.daemon = True
+            self._timer.start()
 
     def disarm(self) -> None:
         """The process ends by itself."""
-        if self._timer is not None:
-            self._timer.cancel()
-        self._due, self._timer = float("inf"), None
+        with self._lock:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._due, self._timer = float("inf"), None
 
     def _end(self) -> None:
-        for run in self._runs():
-            anyio.run(partial(kill_marked, run, clock=SystemClock()))
-        with suppress(OSError):  # nobody reads; that may be why we are here
-            os.set_blocking(sys.stderr.fileno(), False)
-            os.write(sys.stderr.fileno(), f"{self._last_word()}\n".encode())
-        os._exit(self._exit_code())
+        try:
+            for run in self._runs():
+                anyio.run(partial(kill_marked, run, clock=SystemClock()))
+            with suppress(OSError):  # nobody reads; that may be why we are here
+                os.set_blocking(sys.stderr.fileno(), False)
+                os.write(sys.stderr.fileno(), f"{self._last_word()}\n".encode())
+        finally:  # whatever failed above: a process without threads or descriptors left ends too
+            os._exit(self._exit_code())

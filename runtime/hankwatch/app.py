@@ -215,7 +215,7 @@ async def open_run(
     require_data(options.data)
     layout = Layout(_execution_dir(options, hank.hank_dir, settings, environ, clock))
     jobs = codon_jobs(hank, run=settings.run, agents=settings.agents, environ=environ, layout=layout)
-    redactor = settings.redaction.redactor(_all_variables(environ, jobs))
+    redactor = Redactor.from_environment(_all_variables(environ, jobs), enabled=settings.redaction.enabled)
     run_id = _run_id(clock)
     failure, control = _Failure(), Control(autostart=settings.run.autostart)
     async with AsyncExitStack() as stack:
@@ -309,7 +309,7 @@ async def retry_sentinels(
     layout = execution.layout
     loaded, settings = load_for_run(RunOptions(_hank_of(execution), config=config), environ)
     sources = loaded.sentinels
-    redactor = settings.redaction.redactor(environ)
+    redactor = Redactor.from_environment(environ, enabled=settings.redaction.enabled)
     failure = _Failure()
     async with AsyncExitStack() as stack:
         sandbox = await stack.enter_async_context(Sandbox(clock=clock))

@@ -141,8 +141,15 @@ class Turn:
         self._heard_ms = self.stream.now_ms()
         if len(line.data) < LONG_LINE_BYTES:
             return self._say(line, log)
-        # Reading megabytes takes longer than the loop may stand still.
-        return await anyio.to_thread.run_sync(self._say, line, log)
+        # Megabytes take longer than the loop may stand still, to read and to make an event of.
+        return await anyio.to_thread.run_sync(self._say_long, line, log)
+
+    def _say_long(self, line: Line, log: RawLog) -> _Said:
+        said = self._say(line, log)
+        for _, payloads in said:
+            for payload in payloads:
+                self.stream.prepare(payload)
+        return said
 
     def _say(self, line: Line, log: RawLog) -> _Said:
         log.keep(line)

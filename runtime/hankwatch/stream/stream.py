@@ -18,6 +18,7 @@ from hankwatch.events.observers import JournalRepaired
 from hankwatch.events.payload import Payload
 from hankwatch.stream.bus import Bus, Listener, ListenerFailure
 from hankwatch.stream.journal import Journal
+from hankwatch.stream.prepared import Prepared
 from hankwatch.stream.reader import JournalReader
 
 _LOG = logging.getLogger(__name__)
@@ -32,7 +33,7 @@ def log_listener_failure(failure: ListenerFailure) -> None:
 class EventStream:
     """Writes events to the journal, then hands them to the listeners, all in one order.
 
-    Everything here runs on the loop's thread. Without a journal (``try``, tests) events are redacted,
+    Everything but ``prepare`` runs on the loop's thread. Without a journal (``try``, tests) events are redacted,
     sized and numbered as if one was there. Stamps never go back, also not behind those of an earlier run
     in the same journal. Opening over a repaired journal emits ``journal.repaired``.
     """
@@ -55,6 +56,7 @@ class EventStream:
         self._journal = journal
         self._time = time
         self._redactor = redactor
+        self._prepared = Prepared(redactor)
         self._ids = ids
         self._on_failure = on_failure
         self._on_listener_failure = on_listener_failure
@@ -92,6 +94,10 @@ class EventStream:
         """
         at_ms = self._stamp_ms if self._emitting else self._time.now_ms()
         return self._emit(at_ms, lambda: [self._event(payload) for payload in payloads])
+
+    def prepare(self, payload: Payload) -> None:
+        """Redact and encode a payload of megabytes that will be emitted soon; may be called from any thread."""
+        self._prepared.add(payload)
 
     def emit_recorded(self, event: Event) -> Event:
         """Emit an event that happened before, with its id and stamp; returns it as written here.
@@ -188,7 +194,7 @@ class EventStream:
 
     def _event(self, payload: Payload) -> Event:
         at_ms = self._stamp_ms
-        return Event(self._ids.next(at_ms), self._stamp, payload.TYPE, payload.dump(), at_ms)
+        return Event(self._ids.next(at_ms), self._stamp, payload.TYPE, self._prepared.data(payload), at_ms)
 
     def _recorded(self, event: Event) -> Event:
         if event.at_ms == self._stamp_ms:
@@ -213,6 +219,8 @@ class EventStream:
         return tuple(events)
 
     def _encode(self, event: Event) -> bytes:
+        if (prepared := self._prepared.line(event)) is not None:
+            return prepared
         line = encode_line(event)
         if self._redactor.suspects(line):
             event.data = self._redactor.data(event.data)

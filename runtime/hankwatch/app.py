@@ -284,6 +284,7 @@ async def retry_sentinels(
     execution: Execution,
     sentinel_id: str | None = None,
     *,
+    run_id: str | None = None,
     config: Path | None = None,
     environ: Mapping[str, str] | None = None,
     clock: Clock | None = None,
@@ -294,6 +295,7 @@ async def retry_sentinels(
     Args:
         execution: Where the run was.
         sentinel_id: Only this sentinel's triggers.
+        run_id: The run whose triggers; None for the execution's latest.
         config: Settings file instead of the one found.
         environ: Default: this process's environment.
         clock: Default: the machine's.
@@ -309,6 +311,8 @@ async def retry_sentinels(
     layout = execution.layout
     loaded, settings = load_for_run(RunOptions(_hank_of(execution), config=config), environ)
     sources = loaded.sentinels
+    if sentinel_id is not None and all(s.id != sentinel_id for of_codon in sources.values() for s in of_codon):
+        raise UsageError(f"the hank of {execution.name} has no sentinel {sentinel_id!r}")
     redactor = Redactor.from_environment(environ, enabled=settings.redaction.enabled)
     failure = _Failure()
     async with AsyncExitStack() as stack:
@@ -340,6 +344,7 @@ async def retry_sentinels(
             clock=clock,
             sources=sources,
             sentinel_id=sentinel_id,
+            run_id=run_id,
             persistence=settings.sentinel.persistence,
         )
 

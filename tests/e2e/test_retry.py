@@ -50,10 +50,16 @@ def test_what_fails_again_says_why_and_exits_1(cli: Cli, failed_run: tuple[Path,
     assert "No LLM provider available" in done.out
 
 
-def test_another_sentinel_is_left_alone(cli: Cli, failed_run: tuple[Path, Path]) -> None:
+def test_a_sentinel_that_is_not_there_is_named(cli: Cli, failed_run: tuple[Path, Path]) -> None:
     execution, _ = failed_run
-    done = cli("sentinel", "retry", execution, "other")
-    assert (done.code, done.out) == (0, "no trigger had failed\n")
+    cli.refused("sentinel", "retry", execution, "other", code="usage")
+
+
+def test_a_further_run_of_an_execution_has_its_own_failures(cli: Cli, failed_run: tuple[Path, Path]) -> None:
+    execution, config = failed_run
+    set_model(config, "builtin/digest")
+    assert cli("run", "-q", config.parents[1], "--execution", execution, "--start-new").code == 0
+    assert cli("sentinel", "retry", execution).out == "no trigger had failed\n"
 
 
 def test_a_run_whose_hank_is_gone_says_so(cli: Cli, failed_run: tuple[Path, Path]) -> None:

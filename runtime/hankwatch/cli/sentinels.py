@@ -40,8 +40,8 @@ def rebuild(target: str, sentinel: str | None, *, config: Path | None, as_json: 
 def retry(target: str, sentinel: str | None, *, config: Path | None, as_json: bool) -> int:
     """Carry out failed triggers once more; 0 when none of them failed again, else 1."""
     settings, environ = cli_settings(config)
-    execution = find_run(target, base_dir(settings, environ)).execution
-    retried = anyio.run(partial(retry_sentinels, execution, sentinel, config=config))
+    found = find_run(target, base_dir(settings, environ))
+    retried = anyio.run(partial(retry_sentinels, found.execution, sentinel, run_id=found.run, config=config))
     console = output.people(as_json=as_json)
     for one in retried:
         if as_json:

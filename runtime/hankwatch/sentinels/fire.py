@@ -1,6 +1,7 @@
 """One trigger carried out: announce, compose, ask, emit the output, write the entry, remember (spec sentinels 5-9)."""
 
 from dataclasses import dataclass, field
+from math import inf
 from typing import Literal
 
 from anyio.lowlevel import checkpoint_if_cancelled
@@ -57,8 +58,8 @@ class Account:
         self.last_call_at = at
 
     def end(self, cost_usd: float | None, *, complete: bool = True) -> None:
-        """``cost_usd`` is a lower bound unless ``complete``."""
-        if cost_usd is not None:
+        """``cost_usd`` is a lower bound unless ``complete``; what cannot be a cost is not known."""
+        if cost_usd is not None and 0 <= cost_usd < inf:
             self.unpriced_calls -= complete
             self.known_cost_usd += cost_usd
 
@@ -187,8 +188,9 @@ class Firing:
         if (conversation := self._sentinel.conversation) is None:
             return
         with contain(lambda error: fired.unwritten.append(f"the conversation's history: {error}")):
-            # The answer as emitted: redacted.
-            damage = conversation.remember(Turn(question, content_text(output.data["content"])))
+            # Both as they may be written: the answer as it was emitted, the question redacted like it.
+            turn = Turn(self._stream.redact(question), content_text(output.data["content"]))
+            damage = conversation.remember(turn)
             if damage is not None:
                 fired.damaged = True
                 self._stream.emit(damage_info(damage))

@@ -16,7 +16,7 @@ from hankwatch.core.text import shorten
 from hankwatch.events.catalogue import routing
 from hankwatch.events.codec import parse_stamp
 from hankwatch.events.envelope import Event, EventData, Routing
-from hankwatch.events.run import CodonStarted
+from hankwatch.events.run import CodonStarted, StateTransition
 from hankwatch.llm.client import ModelClient
 from hankwatch.sandbox.sandbox import Sandbox
 from hankwatch.sentinels.crash import LIFECYCLE_TYPES
@@ -138,6 +138,7 @@ async def retry(
     clock: Clock,
     sources: Mapping[str, Sequence[SentinelSource]],
     sentinel_id: str | None = None,
+    run_id: str | None = None,
     persistence: bool = True,
 ) -> list[Retried]:
     """Carry out once more what failed; each trigger at most once, in the order in which they failed.
@@ -153,6 +154,7 @@ async def retry(
         clock: Real time.
         sources: The sentinels of each codon by its authored id, as ``LoadedHank.sentinels`` has them.
         sentinel_id: Only this sentinel's triggers.
+        run_id: The run whose triggers; None for the latest.
         persistence: Conversations are on disk.
 
     Returns:
@@ -174,7 +176,7 @@ async def retry(
     async with manager:
         manager.close_left_loaded()
         journal = JournalReader(managed_dir / "events" / "events.jsonl")
-        failed, scopes = _read(journal)
+        failed, scopes = _read(journal, run_id)
         groups = failed.of(sentinel_id)
         events = _events(
             journal, {i for group in groups.values() for trigger in group for i in trigger.event_ids or ()}
@@ -186,13 +188,19 @@ async def retry(
     return results
 
 
-def _read(journal: JournalReader) -> tuple[FailedTriggers, dict[str, CodonScope]]:
-    """What failed, and the codons it was seen in."""
+def _read(journal: JournalReader, run_id: str | None) -> tuple[FailedTriggers, dict[str, CodonScope]]:
+    """What failed in a run (the latest without an id) and in its retries, and the codons it was seen in."""
     failed, scopes = FailedTriggers(), dict[str, CodonScope]()
-    for event in journal.read(types={*LIFECYCLE_TYPES, CodonStarted.TYPE}):
-        failed.feed(event)
-        if event.type == CodonStarted.TYPE:
-            scopes[event.data["codonId"]] = _scope(event.data)
+    meant = run_id is None
+    for event in journal.read(types={*LIFECYCLE_TYPES, CodonStarted.TYPE, StateTransition.TYPE}):
+        if event.data.get("transitionType") == "RunStarted":
+            meant = run_id in {None, event.data.get("runId")}
+            if run_id is None:
+                failed, scopes = FailedTriggers(), {}
+        elif meant:
+            failed.feed(event)
+            if event.type == CodonStarted.TYPE:
+                scopes[event.data["codonId"]] = _scope(event.data)
     return failed, scopes
 
 

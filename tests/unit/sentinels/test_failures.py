@@ -352,3 +352,13 @@ async def test_an_unload_cancels_the_call_in_flight_and_is_the_last_word(tmp_pat
         assert (abandoned["eventIds"], abandoned["eventCounts"]) == ([event_id], [1])
         assert (unloaded["llmCallCount"], unloaded["finalCost"]) == (1, None)
         assert d.stream.events[-1].type == "sentinel.unloaded"
+
+
+@pytest.mark.parametrize("cost_usd", [-1.0, float("nan"), float("inf")])
+async def test_what_cannot_be_a_cost_is_an_unknown_one(tmp_path: Path, cost_usd: float) -> None:
+    async with desk(tmp_path, "fine", model=ScriptedModel("fine", cost_usd=cost_usd)) as d:
+        async with d.manager.attach(scope(), [source()]) as attached:
+            d.info("a")
+            await d.manager.settle()
+        assert attached.summaries()[0].unpriced_calls == 1
+        assert d.said("unloaded")[0]["finalCost"] is None

@@ -255,3 +255,17 @@ async def test_a_structured_conversation_remembers_the_question_without_its_inst
         assert (question, answer) == ("u:one", 'a:{"a":1}')
         assert new.startswith("u:two\n\nAnswer with")
         assert system == "s:You watch."
+
+
+async def test_a_secret_in_a_prompt_is_not_kept(tmp_path: Path) -> None:
+    secret = "ghp_" + "a1B2" * 9
+    made = source(
+        "talker",
+        conversational={"trimmingStrategy": LAST_TWO},
+        systemPromptText="You watch.",
+        userPromptText=f"With {secret}: {{{{ events[0].data.message }}}}",
+    )
+    async with desk(tmp_path, "fine") as d, d.manager.attach(scope(), [made]):
+        await say(d, "one")
+    assert "With [redacted:" in history(tmp_path).read_text()
+    assert secret not in history(tmp_path).read_text()

@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 from tests.support.sentinels import Desk, desk, scope, source
 
-from hankwatch.events.run import CodonStarted, Info
+from hankwatch.events.run import CodonStarted, Info, ResultingState, StateTransition, Transition
 from hankwatch.sentinels.reports import rebuild
 from hankwatch.sentinels.retry import Retried
 from hankwatch.sentinels.source import SentinelSource
@@ -181,3 +181,23 @@ async def test_a_retry_watches_nothing(tmp_path: Path) -> None:
         d.stream.subscribe(interrupt, name="test")
         await d.retry({"build": [narrator()]})
         assert len(d.triggers()) == 1
+
+
+async def test_only_the_run_that_is_meant_is_retried(tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        async with desk(tmp_path, failure("down")) as d:
+            begin_run(d, name)
+        await run(tmp_path, failure("down"), narrator(), name)
+    results, d = await again(tmp_path, "one", narrator(), run_id="first")
+    assert [result.outcome for result in results] == ["done"]
+    assert asked(d)[0].endswith(" first")
+    results, d = await again(tmp_path, "two", narrator())
+    assert asked(d)[0].endswith(" second")
+
+
+def begin_run(d: Desk, run_id: str) -> None:
+    resulting = ResultingState(current_run_id=run_id, run_count=1, total_cost=0.0, current_run_cost=0.0)
+    step = Transition(type="RunStarted", data={"runId": run_id})
+    d.stream.emit(
+        StateTransition(transition_type="RunStarted", run_id=run_id, transition=step, resulting_state=resulting)
+    )

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from tests.support.hanks import codon, sentinel
-from tests.support.laws import transition
+from tests.support.laws import FINAL, moved_to, transition
 from tests.support.runs import Ran, run_here, stand_in, write_hank
 
 from hankwatch.app import LiveRun, RunOptions, open_run
@@ -108,3 +108,48 @@ def _at_the_wait(event: Event, live: LiveRun, ask: str) -> None:
             live.stop()
         else:
             live.control.skip()
+
+
+async def test_a_failure_by_a_stop_is_not_ignored_and_is_done_again_by_a_resume(tmp_path: Path) -> None:
+    agent = stand_in(tmp_path / "agent", ["calls", [INIT, ["hang"]], GOOD])
+    path = write_hank(tmp_path / "hank", codon("one", onFailure="ignore"), codon("two"))
+    async with open_run(RunOptions(path, execution=tmp_path / "run"), environ=agent.environ) as live:
+        live.stream.subscribe(lambda event: live.stop() if event.type == "codon.started" else None, name="test")
+        result = await live.carry_out()
+    assert not result.success
+    assert "failureIgnored" not in Ran(tmp_path / "run").completed()
+    ran = await run_here(path, tmp_path / "run", environ=agent.environ, resume=True)
+    assert ran.result is not None
+    assert [(c.codon_id, c.status) for c in ran.result.record.codons] == [("one", "completed"), ("two", "completed")]
+
+
+@pytest.mark.parametrize("policy", ["abort", "retry", "ignore"])
+async def test_a_codon_that_was_stopped_by_itself_is_not_tried_again(tmp_path: Path, policy: str) -> None:
+    agent = stand_in(tmp_path / "agent", ["calls", [INIT, ["hang"]], GOOD])
+    path = write_hank(tmp_path / "hank", codon("one", onFailure=policy), codon("two"))
+    async with open_run(RunOptions(path, execution=tmp_path / "run"), environ=agent.environ) as live:
+
+        def end_the_first(event: Event) -> None:
+            if event.type == "codon.started" and event.data["codonId"] == "one":
+                live.control.fail_codon()
+
+        live.stream.subscribe(end_the_first, name="test")
+        result = await live.carry_out()
+    assert result.success is (policy == "ignore")
+    assert [c.codon_id for c in result.record.codons] == (["one", "two"] if policy == "ignore" else ["one"])
+
+
+async def test_the_end_of_an_attempt_says_what_its_agent_did(tmp_path: Path) -> None:
+    ran = await play(tmp_path, NO_CREDIT, GOOD, codons=(codon(onFailure="ignore"), codon("two")))
+    ends = [event.data["transition"]["data"]["metadata"] for event in ran.events if moved_to(event) in FINAL]
+    failed, completed = ends
+    assert (failed["exitCode"], failed["resultMessageReceived"], failed["failedDuring"]) == (0, True, "running")
+    assert failed["failureReason"]["type"] == "api-error"
+    assert (completed["claudeSessionId"], completed["contextExceeded"], completed["extensionCount"]) == (
+        "s-1",
+        False,
+        0,
+    )
+    record, _ = ran.of("state.snapshot")[-1].data["completedCodons"]
+    assert record["exitStatus"] == {"type": "success"}
+    assert record["duration"] > 0

@@ -47,6 +47,7 @@ class Attempt:
     _meter: Meter = field(init=False)
     _exceeded: Exceeded | None = None
     _time_limit: Timer | None = None
+    _end: TurnEnd | None = None
     _pending_session: bool = False
     _messages: int = 0
 
@@ -138,7 +139,7 @@ class Attempt:
     async def _run_turns(self, command: Command) -> Verdict:
         """Turns of one session, until nothing is left to say (design "How it runs" 6)."""
         while True:
-            end = await self._turn(command).run()
+            self._end = end = await self._turn(command).run()
             verdict = decide(
                 end.outcome,
                 end.exit,
@@ -161,7 +162,7 @@ class Attempt:
             return False
         if verdict.context_exceeded or verdict.budget_exceeded is not None:
             return False
-        if not self.session_id:
+        if not self._translator.session_id:
             self._info(f"Codon {self.job.codon_id} is not extended: its session has no id", code="not-extended")
             return False
         return self.context.ledger.codon.extensions < self.job.codon.max_extensions
@@ -181,7 +182,7 @@ class Attempt:
         )
         self.context.stream.emit(extended)
         ledger.move("ExtensionCountUpdated", {"extensionCount": number}, codon_id=job.codon_id)
-        return self._resume(replace(job.request, prompt=job.extension_prompt), self.session_id)
+        return self._resume(replace(job.request, prompt=job.extension_prompt), self._translator.session_id)
 
     def _turn(self, command: Command) -> Turn:
         job, context = self.job, self.context
@@ -286,9 +287,14 @@ class Attempt:
             self._info(message, code="left-out", details=left_out)
 
     @property
-    def session_id(self) -> str:
-        """The session as last named; empty when none was."""
-        return self._translator.session_id
+    def metadata(self) -> dict[str, Any]:
+        """What the transition that ends it says of its agent (reference 3.2.14)."""
+        data: dict[str, Any] = {}
+        if self._translator.session_id:  # told again: it may have become known late, or have changed
+            data["claudeSessionId"] = self._translator.session_id
+        if self._end is not None:
+            data |= {"exitCode": self._end.exit.code, "resultMessageReceived": self._end.has_result}
+        return data
 
     def _required_failure(self) -> Verdict:
         message = "; ".join(f"sentinel {failure.sentinel_id}: {failure.reason}" for failure in self.missing)

@@ -152,19 +152,19 @@ class CodonRun:
         ids = [state["id"] for state in attached.states()]
         if ids and ledger.codon.status == "running":
             told = {"sentinelCount": len(ids), "sentinelIds": ids, "verdict": verdict.as_json()}
-            ledger.move_codon("completing-sentinels", {**told, **_session(attempt)})
+            ledger.move_codon("completing-sentinels", {**told, **attempt.metadata})
         await observers.finish_attempt()
-        self._complete(verdict, observers, _session(attempt))
+        self._complete(verdict, observers, attempt.metadata)
         await self._aftermath(observers)
 
     def _complete(
-        self, verdict: Verdict, observers: Observers, session: dict[str, Any], spent_usd: float = 0.0
+        self, verdict: Verdict, observers: Observers, of_agent: dict[str, Any], spent_usd: float = 0.0
     ) -> None:
         """``spent_usd``: by sentinels of a process that was killed."""
         job, ledger = self.job, self.context.ledger
         codon, failed = ledger.codon, verdict.status == "failed"
         ignored = failed and job.codon.on_failure == "ignore" and not self.context.control.stopping
-        metadata = {**verdict.as_json(), **session, "extensionCount": codon.extensions}
+        metadata = {**verdict.as_json(), **of_agent, "extensionCount": codon.extensions}
         if verdict.status != "completed":
             metadata["failedDuring" if failed else "skippedDuring"] = codon.status
         if ignored:
@@ -240,8 +240,3 @@ class CodonRun:
 
     def _info(self, message: str) -> None:
         self.context.stream.emit(Info(message=message))
-
-
-def _session(attempt: Attempt) -> dict[str, Any]:
-    """Told again at the end: it may have become known late, or have changed."""
-    return {"claudeSessionId": attempt.session_id} if attempt.session_id else {}

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from hankwatch.agents.limits import MAX_COST_USD, MAX_TOKENS
 from hankwatch.agents.signals import Tokens
+from hankwatch.events.codec import parse_stamp
 from hankwatch.events.envelope import Event
 from hankwatch.events.shapes import CodonStatus
 
@@ -84,6 +85,11 @@ class CodonRecord:
         """Why it failed."""
         return self.verdict.get("failureReason") if self.final else None
 
+    @property
+    def _duration_ms(self) -> int:
+        began, ended = parse_stamp(self.started_at), parse_stamp(self.ended_at)
+        return 0 if began is None or ended is None else max(0, ended - began)
+
     def as_json(self) -> dict[str, Any]:
         """The contract's CodonExecution, as snapshots carry it."""
         data: dict[str, Any] = {
@@ -105,7 +111,7 @@ class CodonRecord:
         }
         data |= {name: value for name, value in optional.items() if value}
         if self.final:
-            data |= {**self.verdict, "attempt": self.attempt}
+            data |= {**self.verdict, "attempt": self.attempt, "duration": self._duration_ms}
         if self.sentinels:
             data["sentinels"] = {"executed" if self.final else "loaded": [dict(s) for s in self.sentinels]}
         return data

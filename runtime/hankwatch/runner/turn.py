@@ -37,6 +37,8 @@ class TurnEnd:
     outcome: Outcome
     """What the agent's own result, flags and exit say together."""
     exit: Exit
+    has_result: bool
+    """The agent stated a result that counts."""
     stderr: str
     """The last 64 KiB, redacted."""
 
@@ -88,7 +90,7 @@ class Turn:
         ending = self._evidence.ending(
             exit_code=exit_.code, signal=exit_.signal, states_result=self._dialect.states_result, stderr=stderr
         )
-        return TurnEnd(decide(ending), exit_, stderr)
+        return TurnEnd(decide(ending), exit_, ending.result is not None, stderr)
 
     async def _play(self, log: RawLog) -> tuple[Child, Exit]:
         wants_stdin = bool(self.command.stdin_lines)

@@ -215,7 +215,7 @@ async def open_run(
     require_data(options.data)
     layout = Layout(_execution_dir(options, hank.hank_dir, settings, environ, clock))
     jobs = codon_jobs(hank, run=settings.run, agents=settings.agents, environ=environ, layout=layout)
-    redactor = Redactor.from_environment(_all_variables(environ, jobs), enabled=settings.redaction.enabled)
+    redactor = settings.redaction.redactor(_all_variables(environ, jobs))
     run_id = _run_id(clock)
     failure, control = _Failure(), Control(autostart=settings.run.autostart)
     async with AsyncExitStack() as stack:
@@ -313,7 +313,7 @@ async def retry_sentinels(
     sources = loaded.sentinels
     if sentinel_id is not None and all(s.id != sentinel_id for of_codon in sources.values() for s in of_codon):
         raise UsageError(f"the hank of {execution.name} has no sentinel {sentinel_id!r}")
-    redactor = Redactor.from_environment(environ, enabled=settings.redaction.enabled)
+    redactor = settings.redaction.redactor(environ)
     failure = _Failure()
     async with AsyncExitStack() as stack:
         sandbox = await stack.enter_async_context(Sandbox(clock=clock))
@@ -464,12 +464,21 @@ def _execution_dir(
 
 
 def base_dir(settings: Settings, environ: Mapping[str, str]) -> Path:
-    """The folder of all executions, ``~`` resolved against ``environ``."""
+    """The folder of all executions, ``~`` resolved against ``environ``.
+
+    Raises:
+        UsageError: there is no home directory.
+    """
     configured = settings.run.execution_base_dir
     home = environ.get("HOME")
     if configured.startswith("~/") and home:
         return Path(home) / configured[2:]
-    return Path(configured).expanduser()
+    try:
+        return Path(configured).expanduser()
+    except RuntimeError as error:
+        raise UsageError(
+            f"run.execution_base_dir is {configured}: {error}", hint="set HOME, or write the path"
+        ) from error
 
 
 def _warn_of_call_log(error: OSError) -> None:

@@ -13,14 +13,17 @@ from hankwatch.agents.settings import AgentSettings
 from hankwatch.config.diagnostics import Diagnostic, Diagnostics
 from hankwatch.config.layers import Layer, Name, Value, lay, leaves, tree
 from hankwatch.config.legacy_names import PLACES, VARIABLES
+from hankwatch.config.scanner import escape
 from hankwatch.config.shapes import close_to
 from hankwatch.config.source import Document
 from hankwatch.config.validation import ConfigModel, add_fault, validate
+from hankwatch.core.text import clean_text
 from hankwatch.runner.settings import RunSettings
 from hankwatch.sentinels.settings import SentinelsSettings
 from hankwatch.stream.settings import JournalSettings
 
 if TYPE_CHECKING:
+    from hankwatch.core.redaction import Redactor
     from hankwatch.hank.model import Overrides
 
 FILE = "hankwatch.toml"
@@ -38,7 +41,7 @@ class WatchesSettings(ConfigModel):
 
     enabled: bool = True
     """Offer agents the watch tools; the engine runs in any case."""
-    interval_s: Annotated[float, Field(ge=5, le=86_400)] = 30.0
+    interval: Annotated[float, Field(ge=5, le=86_400)] = 30.0
     """Seconds between two checks of a watch that names no interval."""
     keep_terminal_h: Annotated[float, Field(ge=0)] = 24.0
     """Hours that ended watches are kept; 0 is for ever."""
@@ -51,7 +54,7 @@ class ServeSettings(ConfigModel):
 
     model_config = ConfigDict(alias_generator=None)
 
-    host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
+    bind: Annotated[str, Field(min_length=1)] = "127.0.0.1"
     """Address to listen on; anything but loopback needs a policy file."""
     port: Annotated[int, Field(ge=0, le=65_535)] = 0
     """0 lets the system pick."""
@@ -68,6 +71,12 @@ class RedactionSettings(ConfigModel):
     """Turn it off only for data that holds no secret."""
     variables: tuple[str, ...] = ()
     """Further environment variables whose values are secrets."""
+
+    def redactor(self, environment: Mapping[str, str]) -> "Redactor":
+        """What replaces the secrets of these variables, as set here."""
+        from hankwatch.core.redaction import Redactor
+
+        return Redactor.from_environment(environment, variables=self.variables, enabled=self.enabled)
 
 
 class Settings(ConfigModel):
@@ -167,21 +176,54 @@ def _file_values(path: Path, diagnostics: Diagnostics) -> dict[Name, Value]:
         document = load_toml(path)
         if validate(Settings, document, diagnostics) is None:
             return {}
+        _warn_of_unknown_agents(document, diagnostics)
         return {name: _from_file(value, document, name) for name, value in leaves(document.value)}
     from hankwatch.config.legacy import LegacySettings
 
     document = Document.load(path)
     if validate(LegacySettings, document, diagnostics) is None:
         return {}
-    values = {}
+    values: dict[Name, Value] = {}
     for name, value in leaves(document.value):
         if name in PLACES:
-            values[PLACES[name]] = _from_file(value, document, name)
+            values |= _here(value, document, name, diagnostics)
         elif name != ("$schema",):
             add_fault(
                 diagnostics, document, "/" + "/".join(name), "no-effect", "has no effect here", severity="warning"
             )
     return values
+
+
+def _here(value: Any, document: Document, old: Name, diagnostics: Diagnostics) -> dict[Name, Value]:
+    """A value of 0.10 under its name here, when it may stand there."""
+    faults, name = Diagnostics(), PLACES[old]
+    validate(Settings, Document.from_value(tree({name: value})), faults)
+    for fault in faults:
+        add_fault(diagnostics, document, "/" + "/".join(old), fault.code, fault.message, hint=fault.hint)
+    return {name: _from_file(value, document, old)} if faults.ok else {}
+
+
+def _warn_of_unknown_agents(document: Document, diagnostics: Diagnostics) -> None:
+    """A section that no program here has the name of: a slip, or a plugin that is not installed."""
+    named = document.value.get("agents")
+    if not named:
+        return
+    from hankwatch.agents.catalogue import PROGRAMS
+    from hankwatch.agents.plugins import plugin_names
+
+    known = [*PROGRAMS, "exec", *plugin_names()]
+    for name in named:
+        if name not in known:
+            meant = close_to(name, known)
+            add_fault(
+                diagnostics,
+                document,
+                f"/agents/{escape(name)}",
+                "unknown-agent",
+                f"no agent program or plugin is named {name!r}",
+                hint=f"did you mean {meant}?" if meant else None,
+                severity="warning",
+            )
 
 
 def _from_file(value: Any, document: Document, name: Name) -> Value:
@@ -213,14 +255,16 @@ def _environment_values(environ: Mapping[str, str], diagnostics: Diagnostics) ->
     del ours["HANKWATCH_AGENTS"]
     known = {**VARIABLES, **ours}  # ours last: they win over their 0.10 names
     for variable, name in known.items():
-        if variable in environ:
+        if variable in environ and clean_text(environ[variable]) != environ[variable]:
+            diagnostics.add(Diagnostic("environment", f"/{variable}", "not-utf-8", "its value is not UTF-8"))
+        elif variable in environ:
             yield from _accepted(name, _readings(variable, environ[variable]), variable, "environment", diagnostics)
     for variable in sorted(environ):
         if variable.startswith(_PREFIX) and variable not in known and variable not in _NOT_SETTINGS:
             meant = close_to(variable, list(ours))
             hint = f"did you mean {meant}?" if meant else None
             diagnostics.add(
-                Diagnostic("environment", f"/{variable}", "unknown-key", "no such setting", hint, "warning")
+                Diagnostic("environment", f"/{clean_text(variable)}", "unknown-key", "no such setting", hint, "warning")
             )
 
 
@@ -248,7 +292,7 @@ def _accepted(
     faults = Diagnostics()
     for reading in readings:
         faults = Diagnostics()
-        if validate(Settings, Document.from_value(tree({name: reading})), faults) is not None:
+        if validate(Settings, Document.from_value(tree({name: reading})), faults) is not None and faults.ok:
             yield name, Value(reading, origin)
             return
     for fault in faults:

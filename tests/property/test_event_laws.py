@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hankwatch.core.clock import EARLIEST_MS, LATEST_MS
 from hankwatch.core.errors import BadLine
 from hankwatch.core.text import MAX_DEPTH, clean_json
 from hankwatch.events.catalogue import PAYLOADS, has_path
 from hankwatch.events.codec import decode_line, encode_line
 from hankwatch.events.envelope import format_stamp
-from hankwatch.events.stamps import parse_stamp
+from hankwatch.events.stamps import is_canonical, parse_stamp
 
 ANY_TEXT = st.text(st.characters(exclude_categories=[]), max_size=20)
 DIRTY = st.recursive(
@@ -71,9 +72,15 @@ def test_both_ways_of_cutting_agree(depth: int, innermost: str) -> None:
     assert (decoded.cleaned.cut_depth == 1) is (depth > MAX_DEPTH - 1)
 
 
-@given(st.integers(-30_610_224_000_000, 253_402_300_799_999))
+@given(st.integers(EARLIEST_MS, LATEST_MS))
 def test_a_stamp_reads_back_as_its_instant(at_ms: int) -> None:
     assert parse_stamp(format_stamp(at_ms)) == at_ms
+
+
+@given(st.integers())
+def test_every_instant_has_a_stamp_and_later_ones_no_earlier_stamp(at_ms: int) -> None:
+    assert is_canonical(format_stamp(at_ms))
+    assert format_stamp(at_ms) <= format_stamp(at_ms + 1)
 
 
 @given(DIRTY)

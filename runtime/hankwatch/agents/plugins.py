@@ -11,6 +11,11 @@ GROUP = "hankwatch.agents"
 """An entry point's name is the program's; it names what makes one from how to start it and what to set for it."""
 
 
+def plugin_names() -> frozenset[str]:
+    """The programs that installed packages add."""
+    return frozenset(entry_points(group=GROUP).names)
+
+
 def plugin_agent(name: str, executable: Sequence[str], env: Mapping[str, str]) -> AgentProgram | None:
     """The program that a package adds under ``name``, or None when none does.
 

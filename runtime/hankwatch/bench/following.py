@@ -1,5 +1,6 @@
 """A journal followed for as long as its run lives (spec cli, ``tail``)."""
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import aclosing
 from pathlib import Path
@@ -11,7 +12,7 @@ from hankwatch.core.errors import UsageError
 from hankwatch.events.envelope import Event
 from hankwatch.stream.damage import damage_named
 from hankwatch.stream.lock import holder, lock_path
-from hankwatch.stream.reader import JournalReader
+from hankwatch.stream.reader import JournalReader, require_cursor
 
 _LOOK_S = 0.25
 """How often it is looked whether the writer still lives."""
@@ -23,12 +24,13 @@ def check_cursor(path: Path, cursor: int) -> None:
     Raises:
         UsageError: it is none.
     """
+    require_cursor(cursor)
     if cursor == 0 or path.suffix == ".gz":
         return
     with path.open("rb") as file:
-        file.seek(cursor - 1)
+        size = os.fstat(file.fileno()).st_size
+        file.seek(min(cursor, size + 1) - 1)
         if file.read(1) != b"\n":
-            size = path.stat().st_size
             raise UsageError(
                 f"{cursor} is no cursor of {path}, which has {size} bytes",
                 hint="cursors come from `hankwatch tail --json`",

@@ -15,7 +15,6 @@ from hankwatch.cli.settings import cli_settings
 from hankwatch.config.diagnostics import Diagnostics
 from hankwatch.core.clock import SystemClock
 from hankwatch.core.errors import ConfigError, RenderFault
-from hankwatch.core.redaction import Redactor
 from hankwatch.events.envelope import format_stamp
 from hankwatch.hank.templates import sentinel_template_faults
 from hankwatch.sandbox.sandbox import Sandbox
@@ -44,7 +43,7 @@ def attempt(
     sentinel = read_config_file(path, diagnostics)
     if sentinel.config is None or not diagnostics.ok:
         raise ConfigError(diagnostics.errors)
-    redactor = Redactor.from_environment(environ, enabled=settings.redaction.enabled)
+    redactor = settings.redaction.redactor(environ)
     source = open_source(
         target,
         base_dir(settings, environ),

@@ -16,7 +16,6 @@ from hankwatch.cli.settings import cli_settings
 from hankwatch.cli.terminal import print_line, table
 from hankwatch.core.clock import SystemClock
 from hankwatch.core.errors import UsageError
-from hankwatch.core.redaction import Redactor
 from hankwatch.events.catalogue import KNOWN_TYPES
 from hankwatch.events.envelope import Event
 from hankwatch.runner.execution import find_journal
@@ -104,7 +103,7 @@ def import_(
     settings, environ = cli_settings(config)
     if not target.exists():
         raise UsageError(f"{target} does not exist")
-    redactor = Redactor.from_environment(environ, enabled=settings.redaction.enabled)
+    redactor = settings.redaction.redactor(environ)
     source = open_source(
         str(target),
         base_dir(settings, environ),

@@ -106,12 +106,21 @@ async def _settle() -> None:
         quiet = quiet + 1 if all(waiter is not None and not waiter.done() for waiter in waiters) else 0
 
 
+EARLIEST_MS = 0
+"""1970-01-01T00:00:00.000Z: an earlier stamp from outside means this instant."""
+LATEST_MS = 253_370_764_799_999
+"""9998-12-31T23:59:59.999Z: a later stamp from outside means this instant, so that stream time always has a
+year left in which timers come due."""
+LAST_STAMP_MS = 253_402_300_799_999
+"""9999-12-31T23:59:59.999Z: no stamp can say more; stream time stands still here."""
+
+
 class StreamTime:
     """Stream time: the later of what it was told and (live) the wall clock, never going back.
 
     With a ``clock`` it is live: the later of the wall clock and the last value plus the monotonic time
     since, so a wall clock that stands still or steps back neither stops nor reverses it. Without one it
-    moves only by ``advance_to`` (replay, ``try``).
+    moves only by ``advance_to`` (replay, ``try``). It never passes what a stamp can say.
     """
 
     def __init__(self, clock: Clock | None = None, *, start_ms: int = 0) -> None:
@@ -130,11 +139,12 @@ class StreamTime:
             elif elapsed_ms > 0:
                 self._last_ms += elapsed_ms
                 self._read_at += elapsed_ms / 1000
+            self._last_ms = min(self._last_ms, LAST_STAMP_MS)
         return self._last_ms
 
     def advance_to(self, at_ms: int) -> None:
-        """Move forward to ``at_ms``; an earlier instant changes nothing."""
-        self._last_ms = max(self._last_ms, at_ms)
+        """Move forward to ``at_ms``, at most to ``LATEST_MS``; an earlier instant changes nothing."""
+        self._last_ms = max(self._last_ms, min(at_ms, LATEST_MS))
 
 
 @dataclass(slots=True, eq=False)

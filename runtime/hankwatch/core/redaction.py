@@ -6,8 +6,7 @@ nothing needs a closer look; only a suspicious line is walked string by string.
 """
 
 import hashlib
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from operator import is_
 from typing import Any
 
@@ -15,17 +14,12 @@ import orjson
 import re2
 
 from hankwatch.core.secret_kinds import SECRET_KINDS, SecretKind
+from hankwatch.core.secret_names import holds_secret
 from hankwatch.core.text import clean_text
 
 _MIN_SECRET_LENGTH = 8
-_SECRET_NAME = re.compile(
-    r"(?:^|_)(?:(?:API|ACCESS|SECRET|PRIVATE|AUTH)?KEY|(?:ACCESS|AUTH)?TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|PASS|PAT)"
-    r"(?:_|\d*$)",
-    re.IGNORECASE,
-)
-_NAME_OF_SOMETHING_ELSE = re.compile(
-    r"_(?:FILE|PATH|DIR|URL|URI|HOST|NAME|ID|TYPE|TTL|SOCK|LIMIT|COUNT|LENGTH|ALGORITHM)$", re.IGNORECASE
-)
+_FOR_AGENTS = "HANKWEAVE_"
+"""``HANKWEAVE_X`` reaches the agent as ``X`` (spec hank 6)."""
 
 
 class _Scan:
@@ -77,13 +71,15 @@ class Redactor:
         self._line = _compile([kind.in_a_line for kind in (*kinds, *SECRET_KINDS)])
 
     @classmethod
-    def from_environment(cls, environment: Mapping[str, str], *, enabled: bool = True) -> "Redactor":
-        """Knows the value of every variable whose name says key, token, secret or password."""
+    def from_environment(
+        cls, environment: Mapping[str, str], *, variables: Collection[str] = (), enabled: bool = True
+    ) -> "Redactor":
+        """Knows the value of every variable that ``holds_secret``, and of those named in ``variables``."""
         return cls(
             {
                 name: value
                 for name, value in environment.items()
-                if _SECRET_NAME.search(name) and not _NAME_OF_SOMETHING_ELSE.search(name)
+                if name.removeprefix(_FOR_AGENTS) in variables or holds_secret(name, value)
             },
             enabled=enabled,
         )

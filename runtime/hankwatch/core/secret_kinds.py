@@ -3,7 +3,10 @@
 from typing import NamedTuple
 
 _CHARACTER = r"[A-Za-z0-9._~+/-]"
-_VARIABLE = r"(?:(?:API|ACCESS|SECRET|PRIVATE|AUTH|ENCRYPTION)_?KEY|SECRET|TOKEN|PASSWORD|PASSWD)"
+_VARIABLE = (
+    r"(?:[A-Z0-9][A-Z0-9_]*)?(?:(?:API|ACCESS|SECRET|PRIVATE|AUTH|ENCRYPTION)_?KEY"
+    r"|SECRET|TOKEN|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|PWD)S?(?:_[A-Z0-9]+)*"
+)
 _URL_PARAMETER = (
     r"(?i:[?&](?:api[_-]?key|key|access[_-]?token|auth[_-]?token|token|client[_-]?secret|x-amz-signature|sig)=)"
 )
@@ -94,8 +97,8 @@ SECRET_KINDS = (
     ),
     SecretKind(
         "env-value",
-        rf"\b(?:[A-Z0-9]+_)*{_VARIABLE}(?:_[A-Z0-9]+)*=[\\\"']*([A-Za-z0-9+][A-Za-z0-9+/_-]{{15,}}=*)",
-        r"(?:KEY|SECRET|TOKEN|PASSWORD|PASSWD)[A-Z0-9_]*=",
+        rf"\b{_VARIABLE}=[\\\"']*([A-Za-z0-9+][A-Za-z0-9+/_-]{{15,}}=*)",
+        r"(?:KEY|SECRET|TOKEN|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|PWD)[A-Z0-9_]*=",
         needs_digit=True,
     ),
 )

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from hankwatch.core.clock import EARLIEST_MS, LATEST_MS
 from hankwatch.core.errors import BadLine
 from hankwatch.core.intake import cut_deep, parse_json
 from hankwatch.core.text import MAX_DEPTH, Cleaned, clean_json
@@ -26,13 +27,15 @@ class Decoded(NamedTuple):
     event: Event
     flags: frozenset[str]
     """``unknown-type`` (no model; passed through), ``payload-misfit`` (does not fit its model; passed on as
-    it is), ``stamp-replaced`` (unreadable; the time of receipt stands instead), ``id-made`` (had none; made
-    from the line), ``envelope-extra`` (keys beside the four), ``cleaned`` (see that field)."""
+    it is), ``stamp-replaced`` (unreadable; the time of receipt stands instead), ``stamp-moved`` (before
+    ``EARLIEST_MS`` or after ``LATEST_MS``; that instant stands instead), ``id-made`` (had none; made from the
+    line), ``envelope-extra`` (keys beside the four), ``cleaned`` (see that field)."""
     cleaned: Cleaned
     original_stamp: Any
     """The stamp as it stood, where the event's reads differently; else None."""
     extra: EventData
     """Envelope keys beside the four; not part of the event."""
+
 
 _NEWLINE = orjson.OPT_APPEND_NEWLINE
 
@@ -93,8 +96,14 @@ def _instant(stamp: Any, received_ms: int, flags: set[str]) -> tuple[str, int]:
     at_ms = parse_stamp(stamp)
     if at_ms is None:
         flags.add("stamp-replaced")
-        return format_stamp(received_ms), received_ms
-    return stamp if is_canonical(stamp) else format_stamp(at_ms), at_ms
+        at_ms = min(max(received_ms, EARLIEST_MS), LATEST_MS)
+        return format_stamp(at_ms), at_ms
+    if not is_canonical(stamp):
+        return format_stamp(at_ms), at_ms
+    if at_ms in (EARLIEST_MS, LATEST_MS) and (bound := format_stamp(at_ms)) != stamp:
+        flags.add("stamp-moved")
+        return bound, at_ms
+    return stamp, at_ms
 
 
 def _payload(type_name: str, data: Any, flags: set[str]) -> EventData:

@@ -6,6 +6,11 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
+from hankwatch.core.clock import LAST_STAMP_MS
+
+_FIRST_STAMP_MS = -30_610_224_000_000
+"""1000-01-01T00:00:00.000Z, the first instant with a year of four digits."""
+
 EventData = dict[str, Any]
 """An event's payload as JSON: dumped once from the validated model, shared by all listeners, never mutated."""
 
@@ -47,8 +52,8 @@ class Event:
 
 
 def format_stamp(at_ms: int) -> str:
-    """Epoch milliseconds as ``2026-11-30T17:00:32.123Z``."""
-    seconds, ms = divmod(at_ms, 1000)
+    """Epoch milliseconds as ``2026-11-30T17:00:32.123Z``; beyond the years 1000 to 9999 their nearest end."""
+    seconds, ms = divmod(min(max(at_ms, _FIRST_STAMP_MS), LAST_STAMP_MS), 1000)
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{ms:03d}Z"
 
 

@@ -5,10 +5,12 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from hankwatch.core.clock import EARLIEST_MS, LAST_STAMP_MS, LATEST_MS
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
-_FIRST_MS = (datetime(1000, 1, 1, tzinfo=UTC) - _EPOCH) // _MILLISECOND
-_LAST_MS = (datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC) - _EPOCH) // _MILLISECOND
+_FIRST_MS = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MILLISECOND
+"""No number below means an instant."""
 _SECONDS_BELOW, _MILLISECONDS_BELOW, _MICROSECONDS_BELOW = 10**11, 10**14, 10**17
 """An epoch number's size tells its unit: these separate them for the years 1973 to 5138."""
 
@@ -23,6 +25,7 @@ def parse_stamp(value: Any) -> int | None:
 
     Reads ISO-8601 with any offset, without one (then UTC), with a leap second (the second after it) or
     nanoseconds (cut), and epoch seconds, milliseconds, microseconds or nanoseconds as number or text.
+    What lies before ``EARLIEST_MS`` or after ``LATEST_MS`` is read as that instant.
     """
     if is_canonical(value):
         at_ms = _from_text(value)
@@ -36,7 +39,7 @@ def parse_stamp(value: Any) -> int | None:
         at_ms = _from_number(value)
     else:
         return None
-    return at_ms if at_ms is not None and _FIRST_MS <= at_ms <= _LAST_MS else None
+    return None if at_ms is None else min(max(at_ms, EARLIEST_MS), LATEST_MS)
 
 
 def is_canonical(value: Any) -> bool:
@@ -49,10 +52,12 @@ def _from_number(number: float) -> int | None:
         return None
     size = abs(number)
     if size < _SECONDS_BELOW:
-        return round(number * 1000)
-    if size < _MILLISECONDS_BELOW:
-        return int(number)
-    return int(number // (1000 if size < _MICROSECONDS_BELOW else 1_000_000))
+        at_ms = round(number * 1000)
+    elif size < _MILLISECONDS_BELOW:
+        at_ms = int(number)
+    else:
+        at_ms = int(number // (1000 if size < _MICROSECONDS_BELOW else 1_000_000))
+    return at_ms if _FIRST_MS <= at_ms <= LAST_STAMP_MS else None
 
 
 def _from_iso(text: str) -> int | None:

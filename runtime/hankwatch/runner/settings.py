@@ -1,12 +1,24 @@
 """The section ``run`` of the settings."""
 
+import os
 from typing import Annotated
 
-from pydantic import ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field
 
 from hankwatch.config.validation import ConfigModel
 
+
+def _can_be_a_folder(value: str) -> str:
+    if "\0" in value:
+        raise ValueError("no path holds a NUL character")
+    home = value.partition("/")[0]
+    if home.startswith("~") and home != "~" and os.path.expanduser(home) == home:  # noqa: PTH111 - never raises
+        raise ValueError(f"there is no home directory {home}; write the whole path")
+    return value
+
+
 Text = Annotated[str, Field(min_length=1)]
+Folder = Annotated[Text, AfterValidator(_can_be_a_folder)]
 Ceiling = Annotated[float, Field(gt=0)]
 
 
@@ -26,9 +38,9 @@ class RunSettings(ConfigModel):
 
     model_config = ConfigDict(alias_generator=None)
 
-    execution_base_dir: Text = "~/.hankweave-executions"
+    execution_base_dir: Folder = "~/.hankweave-executions"
     """New execution directories are made here; ``~`` is the home directory."""
-    output_dir: Text | None = None
+    output_dir: Folder | None = None
     """Output files of codons are copied here; none are copied without it."""
     model: Text | None = None
     """Used for every codon instead of its own."""

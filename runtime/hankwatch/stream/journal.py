@@ -1,5 +1,6 @@
 """The journal: the only truth of a run, one event per line, one write per batch (design "How it runs" 1-3)."""
 
+import errno
 import os
 import threading
 from collections.abc import Sequence
@@ -10,7 +11,7 @@ from typing import NoReturn, Self
 from hankwatch.core.errors import JournalWriteError
 from hankwatch.events.codec import encode_line
 from hankwatch.events.envelope import Event
-from hankwatch.stream.lock import OwnerLock, lock_path
+from hankwatch.stream.lock import OwnerLock, leads_to, lock_path, open_locked
 from hankwatch.stream.repair import Repair, repair_tail
 
 SYNC_INTERVAL_S = 1.0
@@ -22,7 +23,8 @@ class Journal:
 
     Appended means: in the operating system, so it survives ``kill -9`` of this process. Synced means: on
     the disk. After a failed write or sync the file ends with its last whole line and the journal takes no
-    more. Append from one thread; ``sync`` may be called from another one.
+    more. A file that was deleted or replaced under its writer counts as a failed sync: what nobody can read
+    is not written. Append from one thread; ``sync`` may be called from another one.
     """
 
     def __init__(
@@ -49,7 +51,7 @@ class Journal:
 
     @classmethod
     def open(cls, path: Path, *, run: str = "", sync_interval_s: float | None = SYNC_INTERVAL_S) -> Self:
-        """Take the owner lock, create the file if needed, and repair a torn tail.
+        """Take the owner lock, create and lock the file if needed, and repair a torn tail.
 
         Raises:
             JournalLocked: another process writes here.
@@ -60,7 +62,7 @@ class Journal:
             undo.callback(lock.release)
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
-                fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+                fd = open_locked(path, os.O_APPEND)
                 undo.callback(os.close, fd)
                 repaired = repair_tail(path, fd)
             except OSError as error:
@@ -115,17 +117,20 @@ class Journal:
             self.sync()
 
     def sync(self) -> None:
-        """Put on disk what was appended before the call; nothing to do with interval None.
+        """Put on disk what was appended before the call; with interval None only look that the file is there.
 
         Raises:
-            JournalWriteError: the disk refused; the journal takes no more.
+            JournalWriteError: the disk refused, or the file is gone; the journal takes no more.
         """
         with self._descriptor_use:
-            if not self.dirty or self._fd < 0:
+            if self._fd < 0:
                 return
             # Taken first: what is appended while the disk works waits for the next sync.
             size_bytes = self.size_bytes
             try:
+                self._require_named()
+                if not self.dirty:
+                    return
                 os.fdatasync(self._fd)
             except OSError as error:
                 failure = error
@@ -138,13 +143,17 @@ class Journal:
         """Sync, close and release the lock; safe to call twice.
 
         Raises:
-            JournalWriteError: the last sync failed; the lock is released all the same.
+            JournalWriteError: the last sync failed, or the file is gone; the lock is released all the same.
         """
         try:
             self.sync()
         finally:
             self._close_file()
             self._lock.release()
+
+    def _require_named(self) -> None:
+        if not leads_to(self.path, self._fd):
+            raise OSError(errno.ENOENT, "it was deleted or replaced while in use")
 
     def _write_rest(self, payload: bytes, written: int) -> None:
         """Continue a short write; what cannot be continued is cut to whole lines."""
@@ -163,7 +172,10 @@ class Journal:
 
     def _fail(self, error: OSError) -> NoReturn:
         self._close_file()
-        raise JournalWriteError(self.path, error.strerror or str(error)) from error
+        failure = JournalWriteError(self.path, error.strerror or str(error))
+        if error.errno == errno.ENOENT:
+            failure.hint = "find what deleted or moved it: nothing but hankwatch may touch its managed folder"
+        raise failure from error
 
     def _close_file(self) -> None:
         with self._descriptor_use:

@@ -1,19 +1,22 @@
 """The one writer of an execution directory, held by an OS lock (design "How it runs" 8).
 
 The kernel frees the lock when its holder ends, however it ends, so there is no stale lock to clean up.
-The file's content only tells people who holds it.
+The file's content only tells people who holds it. The journal itself is locked too, so that deleting the
+lock file lets nobody in.
 """
 
 import fcntl
 import json
 import os
 import time
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
 
 from hankwatch.core.errors import InfrastructureError, JournalLocked
+from hankwatch.core.files import open_regular
 
 ACQUIRE_S = 1.0
 """How long a starter tries before it refuses: a predecessor may just be ending."""
@@ -54,7 +57,7 @@ def lock_path(journal_path: Path) -> Path:
 def holder(path: Path) -> Holder | None:
     """Who holds the lock file ``path``, or None when nobody does."""
     try:
-        fd = os.open(path, os.O_RDONLY)
+        fd = open_regular(path, os.O_RDONLY)
     except FileNotFoundError:
         return None
     try:
@@ -87,11 +90,10 @@ class OwnerLock:
         """
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            fd = open_locked(path, wait_s=wait_s)
         except OSError as error:
             raise InfrastructureError(f"the lock {path} cannot be opened: {error.strerror}") from error
         try:
-            _lock(fd, path, wait_s)
             _name_holder(fd, run)
         except BaseException:
             os.close(fd)
@@ -105,17 +107,43 @@ class OwnerLock:
             self._fd = -1
 
 
-def _lock(fd: int, path: Path, wait_s: float) -> None:
+def open_locked(path: Path, flags: int = 0, *, wait_s: float = ACQUIRE_S) -> int:
+    """A descriptor of ``path``, made if needed, that holds the exclusive lock; closing it lets go.
+
+    Blocks the calling thread for at most ``wait_s`` seconds. What is locked is the file that ``path`` leads
+    to: one that was deleted or replaced before its lock was had does not count.
+
+    Raises:
+        JournalLocked: somebody else holds it.
+        OSError: the file cannot be opened or locked.
+    """
     give_up_at = time.monotonic() + wait_s
     while True:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        fd = open_regular(path, os.O_RDWR | os.O_CREAT | flags, 0o644)
+        with ExitStack() as undo:
+            undo.callback(os.close, fd)
+            if _try_lock(fd) and leads_to(path, fd):
+                undo.pop_all()
+                return fd
             if time.monotonic() >= give_up_at:
-                raise JournalLocked(path, str(_read_holder(fd))) from None
-            time.sleep(_RETRY_S)
-        else:
-            return
+                raise JournalLocked(path, str(_read_holder(fd)))
+        time.sleep(_RETRY_S)
+
+
+def leads_to(path: Path, fd: int) -> bool:
+    """Whether ``path`` is still the name of the open file."""
+    try:
+        return os.path.samestat(path.stat(), os.fstat(fd))
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+
+
+def _try_lock(fd: int) -> bool:
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _name_holder(fd: int, run: str) -> None:

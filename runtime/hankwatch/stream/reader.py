@@ -8,12 +8,14 @@ import gzip
 import os
 from collections import Counter, deque
 from collections.abc import AsyncGenerator, Collection, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO
 
 from hankwatch.core.clock import Clock
-from hankwatch.core.errors import BadLine
+from hankwatch.core.errors import BadLine, UsageError
+from hankwatch.core.files import reading
 from hankwatch.events.codec import decode_line
 from hankwatch.events.envelope import Event
 from hankwatch.stream.follow import FollowedFile
@@ -21,6 +23,18 @@ from hankwatch.stream.follow import FollowedFile
 POLL_S = 0.1
 """How often ``tail`` looks for more."""
 _WINDOW_BYTES = 64 * 1024
+_LAST_CURSOR = 2**53 - 1
+"""The last one that every JSON reader takes exactly; eight petabytes."""
+
+
+def require_cursor(cursor: int) -> None:
+    """Refuse what can be no offset in a file.
+
+    Raises:
+        UsageError: it is negative, or longer than any journal.
+    """
+    if not 0 <= cursor <= _LAST_CURSOR:
+        raise UsageError(f"{cursor} is no cursor", hint="cursors come from `hankwatch tail --json`")
 
 
 class JournalReader:
@@ -45,9 +59,14 @@ class JournalReader:
 
         Raises:
             FileNotFoundError: there is no such journal.
+            UsageError: ``after`` is no cursor of any file.
         """
+        require_cursor(after)
         with self._open() as file:
-            received_ms = os.fstat(file.fileno()).st_mtime_ns // 1_000_000
+            status = os.fstat(file.fileno())
+            received_ms = status.st_mtime_ns // 1_000_000
+            if after > status.st_size and self.path.suffix != ".gz":
+                return  # file systems refuse to seek far behind the end
             file.seek(after)
             cursor, count = after, 0
             for line in file:
@@ -68,7 +87,7 @@ class JournalReader:
         if self.path.suffix == ".gz":
             return list(deque(self.read(), maxlen=n))
         found: deque[Event] = deque()
-        with self.path.open("rb") as file:
+        with reading(self.path) as file:
             status = os.fstat(file.fileno())
             lines = _lines_backwards(file.fileno(), status.st_size)
             while len(found) < n and (item := next(lines, None)) is not None:
@@ -85,7 +104,11 @@ class JournalReader:
         Waits for the file to appear; an unfinished line is not returned before its newline is there. A
         file that was truncated or replaced is read to its end where that is possible, then the new one
         from its beginning; ``restarts`` counts that.
+
+        Raises:
+            UsageError: ``after`` is no cursor of any file.
         """
+        require_cursor(after)
         file = FollowedFile(self.path, after)
         try:
             while True:
@@ -99,8 +122,10 @@ class JournalReader:
         finally:
             file.close()
 
-    def _open(self) -> BinaryIO | gzip.GzipFile:
-        return gzip.open(self.path, "rb") if self.path.suffix == ".gz" else self.path.open("rb")
+    @contextmanager
+    def _open(self) -> Iterator[BinaryIO | gzip.GzipFile]:
+        with reading(self.path) as file:
+            yield gzip.GzipFile(fileobj=file) if self.path.suffix == ".gz" else file
 
     def _decode(self, line: bytes, cursor: int, received_ms: int) -> Event | None:
         """The event of a line that ends at ``cursor``, or None."""

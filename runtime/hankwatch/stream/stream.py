@@ -8,10 +8,11 @@ from dataclasses import replace
 import anyio
 import anyio.to_thread
 
-from hankwatch.core.clock import Clock, StreamTime, Timers
+from hankwatch.core.clock import LATEST_MS, Clock, StreamTime, Timers
 from hankwatch.core.contain import contain
 from hankwatch.core.errors import InfrastructureError
 from hankwatch.core.redaction import Redactor
+from hankwatch.events.catalogue import PAYLOADS
 from hankwatch.events.codec import encode_line
 from hankwatch.events.envelope import Event, IdSource, format_stamp
 from hankwatch.events.observers import JournalRepaired
@@ -82,6 +83,10 @@ class EventStream:
         """
         return self._bus.subscribe(listener, name=name)
 
+    def redact(self, text: str) -> str:
+        """``text`` as it may be written anywhere: without the secrets that events are cleaned of."""
+        return self._redactor.text(text)
+
     def emit(self, *payloads: Payload) -> tuple[Event, ...]:
         """Run what is due, write the payloads as one batch, publish them; returns the events as written.
 
@@ -102,13 +107,14 @@ class EventStream:
     def emit_recorded(self, event: Event) -> Event:
         """Emit an event that happened before, with its id and stamp; returns it as written here.
 
-        Stream time moves to its stamp. A stamp older than its predecessor's is raised to it.
+        Stream time moves to its stamp. A stamp older than its predecessor's is raised to it, one beyond
+        ``LATEST_MS`` lowered.
 
         Raises:
             InfrastructureError: as ``emit``.
         """
         self._time.advance_to(event.at_ms)
-        written = self._emit(event.at_ms, lambda: [self._recorded(event)])
+        written = self._emit(min(event.at_ms, LATEST_MS), lambda: [self._recorded(event)])
         return written[0] if written else event
 
     async def run(self, clock: Clock) -> None:
@@ -224,6 +230,10 @@ class EventStream:
         line = encode_line(event)
         if self._redactor.suspects(line):
             event.data = self._redactor.data(event.data)
+            event.id = self._redactor.text(event.id)
+            # A known type is a word of ours whatever else has the same letters; any other came from outside.
+            if event.type not in PAYLOADS:
+                event.type = self._redactor.text(event.type)
             line = encode_line(event)
         return line
 

@@ -2,7 +2,7 @@ from datetime import UTC, datetime, timedelta
 
 import anyio
 
-from hankwatch.core.clock import StreamTime, SystemClock, Timers, VirtualClock
+from hankwatch.core.clock import LAST_STAMP_MS, LATEST_MS, StreamTime, SystemClock, Timers, VirtualClock
 
 START = datetime(2026, 11, 30, 12, tzinfo=UTC)
 START_MS = int(START.timestamp() * 1000)
@@ -125,3 +125,14 @@ def test_the_live_sleeper_hears_of_an_earlier_head_only() -> None:
     for due in (20, 30, 10, 10):
         timers.at(due, lambda _: None)
     assert heard == [20, 10]
+
+
+async def test_stream_time_stands_still_at_the_last_stamp_and_jumps_no_nearer_than_a_year() -> None:
+    clock = VirtualClock(START)
+    time = StreamTime(clock)
+    time.advance_to(10**18)
+    assert time.now_ms() == LATEST_MS
+    await clock.advance(1)
+    assert time.now_ms() == LATEST_MS + 1_000
+    await clock.advance(400 * 86_400)
+    assert time.now_ms() == LAST_STAMP_MS

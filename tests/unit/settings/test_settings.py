@@ -129,11 +129,16 @@ def test_the_0_10_file_has_its_own_names(folder: Path) -> None:
     [
         ("[journal]\nsync_interval = 1", 2, 1, "unknown-key", "'sync_interval'"),
         ("[journl]\nx = 1", 1, 1, "unknown-key", "'journl'"),
-        ("[watches]\ninterval_s = 1", 2, 14, "out-of-range", "from 5 to 86,400, not 1"),
-        ("[watches]\n  interval_s = nan", 2, 16, "out-of-range", "not NaN"),
+        ("[watches]\ninterval = 1", 2, 12, "out-of-range", "from 5 to 86,400, not 1"),
+        ("[watches]\n  interval = nan", 2, 14, "out-of-range", "not NaN"),
         ("[run]\ntool_result_chars = true", 2, 21, "wrong-type", "not true"),
         ("[run]\nmodel = 2020-01-01\ntool_result_chars = 2020-01-01", 3, 21, "wrong-type", "2020-01-01"),
         ("[agents.claude]\ncommand = []", 2, 11, "too-short", "non-empty list"),
+        ("[watches]\ninterval_s = 30", 2, 1, "unknown-key", "'interval_s'"),
+        ("[serve]\nhost = '0.0.0.0'", 2, 1, "unknown-key", "'host'"),
+        ("[run]\nexecution_base_dir = '~nobody-by-this-name/x'", 2, 22, "invalid-value", "~nobody-by-this-name;"),
+        ("[run]\nexecution_base_dir = '~nobody-by-this-name'", 2, 22, "invalid-value", "~nobody-by-this-name;"),
+        ('[run]\noutput_dir = "a\\u0000"', 2, 14, "invalid-value", "NUL"),
         ("[run]\nmodel = ", 2, 9, "toml-syntax", "nvalid value"),
         ("run.budget.max_dollars = 0", 1, 26, "out-of-range", "above 0"),
     ],
@@ -193,6 +198,59 @@ def test_a_bad_variable_or_flag_is_named_and_leaves_the_value_below(folder: Path
         ("environment", "/HANKWATCH_RUN_STOP_BUDGT_S", "unknown-key", "warning"),
         ("command line", "/--max-cost", "out-of-range", "error"),
     ]
+
+
+@pytest.mark.parametrize("name", ["HANKWATCH_RUN_MODEL", "HANKWATCH_RUN_EXECUTION_BASE_DIR", "HANKWEAVE_RUNTIME_MODEL"])
+def test_a_variable_that_is_no_text_is_a_fault_and_leaves_the_value_below(folder: Path, name: str) -> None:
+    loaded = _load(folder, {name: "a\udcff", "HANKWATCH_\udcff": "x"})
+    assert loaded.settings == Settings()
+    assert [(d.pointer, d.code, d.severity) for d in loaded.diagnostics] == [
+        (f"/{name}", "not-utf-8", "error"),
+        ("/HANKWATCH_\ufffd", "unknown-key", "warning"),
+    ]
+
+
+def test_a_flag_that_is_no_text_is_a_fault(folder: Path) -> None:
+    loaded = _load(folder, flags=[Flag("run.output_dir", "a\udcff", "--output")])
+    assert [d.pointer for d in loaded.diagnostics.errors] == ["/--output"]
+    assert loaded.settings == Settings()
+
+
+@pytest.mark.parametrize(
+    "content",
+    ['{"executionBaseDir": "~nobody-by-this-name/x"}', '{"outputDirectory": "\\u0000"}'],
+)
+def test_a_0_10_value_that_cannot_stand_here_is_a_fault_with_its_line(folder: Path, content: str) -> None:
+    (folder / "cwd" / "hankweave.json").write_text(content)
+    loaded = _load(folder)
+    (fault,) = loaded.diagnostics.errors
+    assert fault.line == 1
+    assert loaded.settings == Settings()
+
+
+def test_a_section_of_an_agent_that_nobody_knows_is_a_warning(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hankwatch.agents.plugins.plugin_names", lambda: frozenset({"added"}))
+    sections = "".join(f"[agents.{name}]\nidle_limit_s = 5\n" for name in ("claude", "exec", "added", "codx", "else"))
+    (folder / "hankwatch.toml").write_text(sections)
+    loaded = _load(folder)
+    assert [(d.pointer, d.line, d.code, d.severity, d.hint) for d in loaded.diagnostics] == [
+        ("/agents/codx", 7, "unknown-agent", "warning", "did you mean codex?"),
+        ("/agents/else", 9, "unknown-agent", "warning", None),
+    ]
+    assert set(loaded.settings.agents) == {"claude", "exec", "added", "codx", "else"}
+
+
+def test_variables_named_in_the_settings_are_redacted(folder: Path) -> None:
+    (folder / "hankwatch.toml").write_text('[redaction]\nvariables = ["LESS"]\n')
+    redactor = _load(folder).settings.redaction.redactor({"LESS": "an ordinary value", "MORE": "another value"})
+    assert redactor.text("an ordinary value").startswith("[redacted:LESS:")
+    assert redactor.text("another value") == "another value"
+
+
+def test_redaction_that_is_switched_off_stays_off(folder: Path) -> None:
+    (folder / "hankwatch.toml").write_text('[redaction]\nenabled = false\nvariables = ["LESS"]\n')
+    redactor = _load(folder).settings.redaction.redactor({"LESS": "an ordinary value"})
+    assert redactor.text("an ordinary value") == "an ordinary value"
 
 
 def test_secrets_are_masked_where_values_are_shown(folder: Path) -> None:

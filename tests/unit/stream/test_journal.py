@@ -1,6 +1,9 @@
 import errno
+import itertools
 import os
+import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import orjson
@@ -229,3 +232,67 @@ def test_a_failed_sync_at_close_still_frees_the_lock(path: Path, monkeypatch: py
     with pytest.raises(JournalWriteError):
         journal.close()
     OwnerLock.acquire(lock_path(path), wait_s=0).release()
+
+
+def unlink(path: Path) -> None:
+    path.unlink()
+
+
+def replace_by_another(path: Path) -> None:
+    path.rename(path.with_name("elsewhere"))
+    path.write_bytes(b"")
+
+
+def delete_everything(path: Path) -> None:
+    shutil.rmtree(path.parent.parent)
+
+
+def move_the_directory(path: Path) -> None:
+    path.parent.parent.rename(path.parent.parent.with_name("moved"))
+
+
+GONE = pytest.mark.parametrize("lose", [unlink, replace_by_another, delete_everything, move_the_directory])
+
+
+@GONE
+@pytest.mark.parametrize("interval_s", [1.0, 0, None])
+def test_a_journal_that_was_lost_under_its_writer_is_a_failed_sync(
+    path: Path, lose: Callable[[Path], None], interval_s: float | None
+) -> None:
+    journal = Journal.open(path, sync_interval_s=interval_s)
+    journal.append(events("a"))
+    lose(path)
+    with pytest.raises(JournalWriteError, match="deleted or replaced while in use"):
+        journal.sync()
+    with pytest.raises(JournalWriteError):
+        journal.append(events("b"))
+    journal.close()
+
+
+@GONE
+def test_a_journal_that_was_lost_after_its_last_sync_fails_to_close(path: Path, lose: Callable[[Path], None]) -> None:
+    journal = Journal.open(path)
+    journal.append(events("a"))
+    journal.sync()
+    lose(path)
+    with pytest.raises(JournalWriteError, match="deleted or replaced while in use"):
+        journal.close()
+
+
+def test_syncing_each_append_notices_the_loss_at_once(path: Path) -> None:
+    journal = Journal.open(path, sync_interval_s=0)
+    path.unlink()
+    with pytest.raises(JournalWriteError, match="deleted or replaced"):
+        journal.append(events("a"))
+
+
+def test_deleting_the_lock_file_lets_no_second_writer_in(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal = Journal.open(path)
+    lock_path(path).unlink()
+    monkeypatch.setattr("hankwatch.stream.lock._RETRY_S", 0)
+    monkeypatch.setattr("time.monotonic", partial(next, itertools.count()))
+    with pytest.raises(JournalLocked):
+        Journal.open(path)
+    journal.append(events("a"))
+    journal.close()
+    Journal.open(path).close()

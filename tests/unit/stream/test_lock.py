@@ -1,3 +1,4 @@
+import fcntl
 import os
 import subprocess
 import sys
@@ -86,3 +87,30 @@ def test_children_do_not_inherit_the_lock(tmp_path: Path) -> None:
         lock.release()
         # Not at once: the kernel may still be closing descriptors for the exec.
         OwnerLock.acquire(tmp_path / "a.lock").release()
+
+
+def test_a_lock_file_that_is_replaced_while_a_starter_waits_is_not_the_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.lock"
+    real = fcntl.flock
+
+    def deleted_just_before(fd: int, operation: int) -> None:
+        monkeypatch.undo()
+        path.unlink()
+        real(fd, operation)
+
+    monkeypatch.setattr("fcntl.flock", deleted_just_before)
+    lock = OwnerLock.acquire(path, run="mine")
+    found = holder(path)
+    assert found is not None
+    assert found.run == "mine"
+    lock.release()
+
+
+def test_a_lock_file_that_is_deleted_again_and_again_is_given_up_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hankwatch.stream.lock.leads_to", lambda _path, _fd: False)
+    with pytest.raises(JournalLocked):
+        OwnerLock.acquire(tmp_path / "a.lock", wait_s=0)

@@ -5,6 +5,8 @@ import orjson
 import pytest
 from tests.support.streams import events, message, write_journal
 
+from hankwatch.core.clock import VirtualClock
+from hankwatch.core.errors import UsageError
 from hankwatch.stream import JournalReader
 
 
@@ -122,3 +124,13 @@ def test_a_journal_that_is_not_there_is_said_so(path: Path) -> None:
         list(JournalReader(path).read())
     with pytest.raises(FileNotFoundError):
         JournalReader(path).last(1)
+
+
+@pytest.mark.parametrize("cursor", [-1, 2**53, 2**63, 10**23])
+async def test_what_no_file_offset_can_be_is_refused(path: Path, cursor: int) -> None:
+    write_journal(path, "a")
+    with pytest.raises(UsageError, match="no cursor"):
+        list(JournalReader(path).read(cursor))
+    with pytest.raises(UsageError, match="no cursor"):
+        await anext(JournalReader(path).tail(cursor, clock=VirtualClock()))
+    assert list(JournalReader(path).read(2**53 - 1)) == []

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from tests.support.streams import START_MS, Bench, events, info, message
 
-from hankwatch.core.clock import StreamTime, Timers
+from hankwatch.core.clock import LATEST_MS, StreamTime, Timers
 from hankwatch.core.errors import JournalWriteError
 from hankwatch.core.redaction import Redactor
+from hankwatch.events.codec import encode_line
 from hankwatch.events.envelope import Event, IdSource
 from hankwatch.stream import EventStream, Journal, JournalReader, OwnerLock, lock_path
 
@@ -116,3 +117,58 @@ def test_a_failure_nobody_takes_is_logged(path: Path, caplog: pytest.LogCaptureF
     with caplog.at_level(logging.ERROR):
         stream.emit(info("a"))
     assert "careless failed on info" in caplog.text
+
+
+SECRET = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
+
+
+def test_no_part_of_an_event_from_outside_brings_a_secret_into_the_journal(path: Path) -> None:
+    bench = Bench(Journal.open(path), {"MY": "correct horse"})
+    heard: list[Event] = []
+    bench.stream.subscribe(heard.append, name="hear")
+    [event] = events("a")
+    event.id, event.type, event.data = f"id-{SECRET}", "from correct horse", {SECRET: "correct horse"}
+    written = bench.stream.emit_recorded(event)
+    bench.stream.close()
+    content = path.read_text()
+    assert "ghp_" not in content
+    assert "horse" not in content
+    assert (written.id[:13], written.type[:17]) == ("id-[redacted:", "from [redacted:MY")
+    assert [(e.id, e.type) for e in heard] == [(e.id, e.type) for e in JournalReader(path).read()]
+
+
+def test_a_secret_that_is_a_part_of_our_own_type_names_changes_no_type(path: Path) -> None:
+    bench = Bench(Journal.open(path), {"MY": "completed"})
+    [event] = events("a")
+    event.type = "codon.completed"
+    assert bench.stream.emit_recorded(event).type == "codon.completed"
+    bench.stream.close()
+
+
+@pytest.mark.parametrize("stamp", ["9999-12-31T23:59:59.990Z", "9999-12-31T23:59:59.999Z", "0001-01-01T00:00:00.000Z"])
+def test_a_journal_with_a_stamp_from_the_end_of_time_goes_on(path: Path, stamp: str) -> None:
+    [far] = events("far")
+    far.timestamp = stamp
+    path.write_bytes(encode_line(far))
+    for text in ("a", "b"):
+        bench = Bench(Journal.open(path))
+        ticks: list[int] = []
+        bench.timers.at(bench.stream.now_ms() + 5, ticks.append)
+        bench.stream.emit(info(text))
+        bench.clock.step_wall(-5)
+        bench.stream.close()
+    read = list(JournalReader(path).read())
+    assert [message(event) for event in read] == ["far", "a", "b"]
+    assert [event.at_ms for event in read] == sorted(event.at_ms for event in read)
+
+
+@pytest.mark.parametrize("at_ms", [10**18, -(10**18)])
+def test_an_event_beyond_every_stamp_is_emitted_with_the_nearest(path: Path, at_ms: int) -> None:
+    bench = Bench(Journal.open(path))
+    [event] = events("far")
+    event.at_ms = at_ms
+    bench.stream.emit_recorded(event)
+    [after] = bench.stream.emit(info("after"))
+    bench.stream.close()
+    assert [message(event) for event in JournalReader(path).read()] == ["far", "after"]
+    assert after.at_ms <= LATEST_MS

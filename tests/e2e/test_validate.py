@@ -93,14 +93,15 @@ def test_a_hank_is_shown_at_a_glance_unless_told_otherwise(cli: Cli) -> None:
     attached = [{"sentinelConfig": sentinel("eye", model="builtin/echo")}]
     inner = codon("inner", budget={"maxDollars": 2}, sentinels=attached)
     write(cli.cwd / "hank.json", hank(codon("first"), loop(inner), requirements={"env": ["NEEDED", "GIVEN"]}))
-    done = cli("validate", env={"GIVEN": "1"})
+    done = cli("validate", env={"GIVEN": "hunter2"})
+    assert "hunter2" not in done.out
     for line in (
         "codon first: anthropic/claude-haiku-4-5",
         "loop again: 2 times",
         "  codon inner: anthropic/claude-haiku-4-5 (budget: maxDollars 2.0)",
         "    sentinel eye: event, immediate, builtin/echo",
         "needs NEEDED: not set",
-        "needs GIVEN: set",
+        "needs GIVEN: set (**** of length 7)",
     ):
         assert line in done.out.splitlines()
     assert "codon first" not in cli("validate", "-q").out

@@ -28,7 +28,7 @@ def structure(loaded: LoadedHank, environ: Mapping[str, str]) -> Iterator[str]:
     if hank.overrides is not None and (limits := _budget(hank.overrides.budget)):
         yield f"whole run{limits}"
     for name in hank.requirements.env if hank.requirements else ():
-        yield f"needs {name}: {'set' if is_present(name, environ) else 'not set'}"
+        yield f"needs {name}: {_masked(name, environ)}"
 
 
 def models(sources: Iterable[SentinelSource], environ: Mapping[str, str]) -> Iterator[str]:
@@ -55,6 +55,16 @@ def _codon(codon: Codon, hank: Hank, sentinels: tuple[SentinelSource, ...], inde
             yield f"{indent}  sentinel {source.id}: has faults"
         else:
             yield f"{indent}  sentinel {config.id}: {config.trigger.type}, {config.execution.strategy}, {config.model}"
+
+
+def _masked(name: str, environ: Mapping[str, str]) -> str:
+    """Enough to see which value it is likely to be, nothing of the value."""
+    if not is_present(name, environ):
+        return "not set"
+    by = f"HANKWEAVE_{name}"
+    given = environ.get(by)
+    value = given or environ[name]
+    return f"set (**** of length {len(value)}{f', by {by}' if given else ''})"
 
 
 def _budget(budget: CodonBudget | ContainerBudget | None) -> str:

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -105,6 +106,7 @@ def _show(path: Path, checked: _Checked, errors: int, verbose: int) -> None:
         sources = [source for of_codon in checked.hank.sentinels.values() for source in of_codon]
         for line in models(sources, os.environ):
             output.say(line)
+        _show_budget(checked)
     if checked.settings is not None and verbose >= 0:
         rows = [row for row in checked.settings.rows() if verbose > 0 or row[2] != "default"]
         if rows:
@@ -114,10 +116,23 @@ def _show(path: Path, checked: _Checked, errors: int, verbose: int) -> None:
     output.say(f"{output.shown_path(path)}: {found}{_counts(checked)}")
 
 
+def _show_budget(checked: _Checked) -> None:
+    if checked.hank is None or checked.hank.config is None or checked.settings is None:
+        return
+    from hankwatch.cli.budget_table import COLUMNS, budget_rows
+
+    if rows := list(budget_rows(checked.hank.config, checked.settings.settings.run.budget)):
+        _show_table(COLUMNS, rows)
+
+
 def _show_settings(rows: list[tuple[str, str, str]]) -> None:
+    _show_table(("setting", "value", "from"), rows)
+
+
+def _show_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     from hankwatch.cli.terminal import table
 
-    shown = table("setting", "value", "from")
+    shown = table(*columns)
     for row in rows:
         shown.add_row(*row)
     output.stdout().print(shown)

@@ -1,12 +1,12 @@
 """The file of the call log: written for every model call, whatever became of it."""
 
 import os
-import stat
 from collections.abc import Callable
 from pathlib import Path
 
 import orjson
 
+from hankwatch.core.files import open_regular
 from hankwatch.core.redaction import Redactor
 from hankwatch.core.text import clean_json
 from hankwatch.llm.call import Call
@@ -35,12 +35,9 @@ class CallLog:
     def _append(self, line: bytes) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         # The folder lies within the agent's reach: no link is followed and nothing that blocks is opened.
-        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-        file = os.open(self._path, flags, 0o644)
+        file = open_regular(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o644, sole=True)
         try:
             status = os.fstat(file)
-            if not stat.S_ISREG(status.st_mode):
-                raise OSError(f"{self._path} is not a regular file")
             torn = status.st_size > 0 and os.pread(file, 1, status.st_size - 1) != b"\n"
             line = b"\n" + line if torn else line
             written = os.write(file, line)

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
 
 from hankwatch.core.errors import ModelCallFailed
+from hankwatch.core.files import reading
 from hankwatch.llm.client import Message, ModelReply, ModelRequest, Role
 
 
@@ -36,7 +37,7 @@ class RecordedCalls:
         Raises:
             OSError: The file cannot be read.
         """
-        with self.path.open("rb") as file:
+        with reading(self.path) as file:
             for line in file:
                 if not line.strip():
                     continue

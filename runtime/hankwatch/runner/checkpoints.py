@@ -12,6 +12,7 @@ import orjson
 
 from hankwatch.core.clock import Clock
 from hankwatch.core.errors import CheckpointFailed, GitMissing, PathRefused
+from hankwatch.core.files import replace_file
 from hankwatch.core.text import clean_text, shorten, strip_controls
 from hankwatch.events.envelope import format_stamp
 from hankwatch.events.run import Checkpoint, CheckpointList
@@ -109,7 +110,7 @@ class Checkpoints:
             _unlock(git_dir)
             await git.run("init", "-q", "--template=", "--object-format=sha1")
             (git_dir / "info").mkdir(exist_ok=True)
-            (git_dir / "info" / "attributes").write_text(_ATTRIBUTES)
+            replace_file(git_dir / "info" / "attributes", _ATTRIBUTES.encode())
         except OSError as error:
             raise CheckpointFailed("making the checkpoint repository", str(error)) from error
         return cls(git)

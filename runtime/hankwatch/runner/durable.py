@@ -1,9 +1,10 @@
 """Small JSON files that are whole after any crash: the old content or the new, never a mixture."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any
+
+from hankwatch.core.files import reading, replace_file
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -13,14 +14,8 @@ def write_json(path: Path, value: Any) -> None:
         OSError: it could not be written; the old content stands.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_name(f"{path.name}.tmp")
-    with fresh.open("wb") as file:
-        # The standard library's, because it keeps file names that are no valid text.
-        file.write(json.dumps(value, indent=2).encode() + b"\n")
-        file.flush()
-        os.fsync(file.fileno())
-    fresh.replace(path)
-    sync_folder(path.parent)
+    # The standard library's, because it keeps file names that are no valid text.
+    replace_file(path, json.dumps(value, indent=2).encode() + b"\n", durable=True)
 
 
 def read_json(path: Path) -> Any:
@@ -31,15 +26,7 @@ def read_json(path: Path) -> Any:
         OSError: it cannot be read.
     """
     try:
-        return json.loads(path.read_bytes())
+        with reading(path) as file:
+            return json.load(file)
     except FileNotFoundError:
         return None
-
-
-def sync_folder(folder: Path) -> None:
-    """Make what happened to the names in a folder survive a crash of the machine."""
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

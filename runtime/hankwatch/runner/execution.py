@@ -15,6 +15,7 @@ import orjson
 
 from hankwatch import __version__
 from hankwatch.core.errors import InfrastructureError, RunNotFound, UsageError
+from hankwatch.core.files import reading, replace_file
 from hankwatch.runner.layout import Layout
 
 DATA_FOLDER = "read_only_data_source"
@@ -78,7 +79,7 @@ def _prepare(layout: Layout, hank: Path, data: Path | None, now: datetime) -> Ex
         "hankwatchVersion": __version__,
     }
     if not layout.meta.exists():
-        layout.meta.write_bytes(orjson.dumps(meta, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+        replace_file(layout.meta, orjson.dumps(meta, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
     return open_execution(layout.root)
 
 
@@ -106,7 +107,8 @@ def open_execution(root: Path) -> Execution:
     if not layout.managed.is_dir():
         raise RunNotFound(str(root), root.parent)
     try:
-        meta = orjson.loads(layout.meta.read_bytes())
+        with reading(layout.meta) as file:
+            meta = orjson.loads(file.read())
     except (OSError, orjson.JSONDecodeError):
         meta = {}
     return Execution(layout, meta if isinstance(meta, dict) else {})

@@ -18,6 +18,7 @@ from pydantic import Field, ValidationError
 from hankwatch.config.validation import ConfigModel
 from hankwatch.core.clock import Clock
 from hankwatch.core.errors import InfrastructureError, OrderRefused
+from hankwatch.core.files import replace_file
 from hankwatch.core.limits import within
 from hankwatch.events.envelope import Event
 from hankwatch.events.run import ErrorEvent, Info
@@ -172,11 +173,9 @@ def post(layout: Layout, command: Command) -> Path:
         InfrastructureError: it cannot be written there.
     """
     path = layout.commands / f"{command.id}{_SUFFIX}"
-    temporary = path.with_name(f".{command.id}.tmp")
     try:
         layout.commands.mkdir(exist_ok=True)
-        temporary.write_text(command.model_dump_json(by_alias=True, exclude_none=True), encoding="utf-8")
-        temporary.rename(path)
+        replace_file(path, command.model_dump_json(by_alias=True, exclude_none=True).encode())
     except OSError as error:
         raise InfrastructureError(f"the command {path} cannot be written: {error.strerror}") from error
     return path

@@ -5,6 +5,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
 
+from hankwatch.core.files import appending
 from hankwatch.core.redaction import Redactor
 from hankwatch.processes.lines import Line
 
@@ -26,7 +27,7 @@ class RawLog:
     def __enter__(self) -> Self:
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = self._path.open("ab")
+            self._file = appending(self._path)
         except OSError as error:
             self.failure = str(error)
         return self

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from hankwatch.core.errors import RollbackRefused
+from hankwatch.core.files import reading
 from hankwatch.runner.archive import Entry
 from hankwatch.runner.checkpoints import Blob, Saved
 from hankwatch.runner.moves import Step, displace, place
@@ -401,7 +402,7 @@ def _oid(data: bytes) -> str:
 
 def _file_oid(path: Path) -> str:
     """The name git gives to the file's content."""
-    with path.open("rb") as file:
+    with reading(path) as file:
         digest = hashlib.sha1(b"blob %d\0" % os.fstat(file.fileno()).st_size, usedforsecurity=False)
         while chunk := file.read(_CHUNK_BYTES):
             digest.update(chunk)

@@ -3,8 +3,10 @@
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from io import TextIOWrapper
 from pathlib import Path
 
+from hankwatch.core.files import appending
 from hankwatch.core.redaction import Redactor
 
 _LOGGER = logging.getLogger("hankwatch")
@@ -17,8 +19,15 @@ class _RunLog(logging.FileHandler):
         self.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
         self._redactor = redactor
 
+    def _open(self) -> TextIOWrapper:
+        return TextIOWrapper(appending(Path(self.baseFilename)), encoding=self.encoding, errors=self.errors)
+
     def format(self, record: logging.LogRecord) -> str:
         return self._redactor.text(super().format(record))
+
+    def emit(self, record: logging.LogRecord) -> None:
+        with suppress(OSError):  # the file cannot be opened; the base class guards only the writing
+            super().emit(record)
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - the inherited name
         """Nothing: on a full disk this would be the second failure, and hide the first."""

@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 
 from hankwatch.sentinels.config import Conversational, MaxTurns
-from hankwatch.sentinels.report_files import ReportPath, opened, replace, safe_name
+from hankwatch.sentinels.report_files import ReportPath, opened_to_read, replace, safe_name
 from hankwatch.sentinels.window import TOKENS_PER_MESSAGE, estimate_tokens
 
 
@@ -119,7 +119,7 @@ class Conversation:
         """Which version of the file is there; None without one."""
         if self._path is None:
             return None
-        with opened(self._path, create=False) as fd:
+        with opened_to_read(self._path) as fd:
             if fd is None:
                 return None
             facts = os.fstat(fd)
@@ -128,7 +128,7 @@ class Conversation:
     def _read(self) -> bytes:
         if self._path is None:
             return b""
-        with opened(self._path, create=False) as fd:
+        with opened_to_read(self._path) as fd:
             if fd is None:
                 return b""
             with os.fdopen(os.dup(fd), "rb") as file:

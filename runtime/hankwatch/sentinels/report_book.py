@@ -6,7 +6,15 @@ from hankwatch.core.errors import PathRefused
 from hankwatch.events.envelope import Event, EventData
 from hankwatch.sentinels.config import Output, OutputPaths, SentinelConfig, SentinelSettings
 from hankwatch.sentinels.prompts import CodonScope
-from hankwatch.sentinels.report_files import ReportPath, ReportPlaces, default_name, opened, recorded_path, replace
+from hankwatch.sentinels.report_files import (
+    ReportPath,
+    ReportPlaces,
+    default_name,
+    opened,
+    opened_to_read,
+    recorded_path,
+    replace,
+)
 from hankwatch.sentinels.reports import (
     DEFAULT_JOIN,
     REPORT_TYPES,
@@ -66,7 +74,7 @@ class ReportBook:
         self._claim(config.id, scope.codon_id, log, last)
         file = self._file(log)
         if last is not None:
-            with opened(last, create=False):
+            with opened_to_read(last):
                 pass  # refused here rather than at the first output
         join_string = DEFAULT_JOIN if config.join_string is None else unescape_join(config.join_string)
         return ReportWriter(file, last, report_format, join_string)

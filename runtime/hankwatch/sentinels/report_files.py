@@ -3,7 +3,6 @@
 import errno
 import os
 import re
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from pathlib import Path
 
 from hankwatch.config.refs import check_ref
 from hankwatch.core.errors import PathRefused
+from hankwatch.core.files import open_regular, replace_at
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
 
@@ -85,50 +85,53 @@ def safe_name(text: str) -> str:
 def opened(path: ReportPath, *, create: bool) -> Iterator[int | None]:
     """A descriptor for reading and appending, or None when the file is missing and ``create`` is false.
 
-    Raises ``PathRefused`` for a link or anything but a regular file on the way, ``OSError`` for the rest.
+    Raises ``PathRefused`` for a link, symbolic or hard, or anything but a regular file on the way, ``OSError``
+    for the rest. A file of several names is refused because each entry would go into the others too; copying
+    it instead would let whoever made the link decide how much is copied before each entry.
     """
     with _parent(path, create=create) as parent:
         if parent is None:
             yield None
             return
-        flags = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | (os.O_CREAT if create else 0)
-        try:
-            fd = os.open(path.parts[-1], flags, 0o666, dir_fd=parent)
-        except FileNotFoundError:
+        with _file(path, parent, os.O_RDWR | os.O_APPEND | (os.O_CREAT if create else 0), sole=True) as fd:
+            yield fd
+
+
+@contextmanager
+def opened_to_read(path: ReportPath) -> Iterator[int | None]:
+    """A descriptor for reading, or None when the file is missing. Raises as ``opened``, but takes hard links."""
+    with _parent(path, create=False) as parent:
+        if parent is None:
             yield None
             return
-        except OSError as error:
-            raise _refused(path, path.parts[-1], error) from None
-        try:
-            if not stat.S_ISREG(os.fstat(fd).st_mode):
-                raise PathRefused(path.shown, "is not a regular file")
+        with _file(path, parent, os.O_RDONLY, sole=False) as fd:
             yield fd
-        finally:
-            os.close(fd)
-
-
-def write_all(fd: int, data: bytes) -> None:
-    """Write all of ``data``; raises ``OSError`` when the disk takes no more."""
-    rest = memoryview(data)
-    while rest:
-        rest = rest[os.write(fd, rest) :]
 
 
 def replace(path: ReportPath, data: bytes) -> None:
-    """Make ``data`` the whole content, atomically: a reader sees the old or the new, never a part."""
+    """Make ``data`` the whole content, atomically: a reader sees the old or the new, never a part.
+
+    Raises as ``opened``; a link of that name, symbolic or hard, is replaced and what it led to stays.
+    """
     with _parent(path, create=True) as parent:
         assert parent is not None
-        temporary = f".{path.parts[-1][:200]}.{os.getpid()}.tmp"
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
-        fd = os.open(temporary, flags, 0o666, dir_fd=parent)
-        try:
-            write_all(fd, data)
-            os.rename(temporary, path.parts[-1], src_dir_fd=parent, dst_dir_fd=parent)
-        except OSError:
-            os.unlink(temporary, dir_fd=parent)
-            raise
-        finally:
-            os.close(fd)
+        replace_at(parent, path.parts[-1], data)
+
+
+@contextmanager
+def _file(path: ReportPath, parent: int, flags: int, *, sole: bool) -> Iterator[int | None]:
+    name = path.parts[-1]
+    try:
+        fd = open_regular(name, flags | os.O_NOFOLLOW, dir_fd=parent, sole=sole)
+    except FileNotFoundError:
+        yield None
+        return
+    except OSError as error:
+        raise _refused(path, name, error) from None
+    try:
+        yield fd
+    finally:
+        os.close(fd)
 
 
 @contextmanager
@@ -166,8 +169,10 @@ def _open_directory(name: str, parent: int, *, create: bool) -> int:
 def _refused(path: ReportPath, name: str, error: OSError) -> Exception:
     if error.errno in {errno.ELOOP, errno.ENOTDIR}:
         return PathRefused(path.shown, f"{name!r} is a symbolic link or not what it should be; links are not followed")
-    if error.errno in {errno.EISDIR, errno.ENXIO}:
+    if error.errno in {errno.EISDIR, errno.ENXIO, errno.EINVAL}:
         return PathRefused(path.shown, f"{name!r} is not a regular file")
+    if error.errno == errno.EMLINK:
+        return PathRefused(path.shown, f"{name!r} is another file too (a hard link), which entries would go into")
     return error
 
 

@@ -14,9 +14,10 @@ from typing import Any, Literal
 import orjson
 
 from hankwatch.core.errors import PathRefused
+from hankwatch.core.files import write_all
 from hankwatch.events.envelope import Event, EventData
 from hankwatch.events.observers import ReportPlan
-from hankwatch.sentinels.report_files import ReportPath, opened, recorded_path, replace, write_all
+from hankwatch.sentinels.report_files import ReportPath, opened, opened_to_read, recorded_path, replace
 
 REPORT_TYPES = frozenset({"sentinel.loaded", "sentinel.triggered", "sentinel.output", "sentinel.unloaded"})
 """The events that a report is folded from."""
@@ -135,7 +136,7 @@ class ReportFile:
 
     def catch_up(self) -> None:
         """Complete the file when it is shorter than the journal says, or gone."""
-        with opened(self.path, create=False) as fd:
+        with opened_to_read(self.path) as fd:
             size = os.fstat(fd).st_size if fd is not None else -1
         if size < self._expected_size:
             self._complete(b"")
@@ -267,11 +268,12 @@ def _rewrite(execution_dir: Path, shown: str, log: _Log) -> Rebuilt:
     try:
         path = recorded_path(execution_dir, shown)
         entries = b"".join(log.entries)
-        with opened(path, create=False) as fd:
-            content = _read_from(fd, 0) if fd is not None else b""
-        # A file that was deleted and written anew during the run has no such beginning any more.
-        written_anew = content.startswith(entries) or entries.startswith(content)
-        replace(path, (b"" if written_anew else content[: log.start_bytes]) + entries)
+        with opened_to_read(path) as fd:
+            content = _read_from(fd, 0) if fd is not None else None
+        wanted = entries if content is None else content[: log.start_bytes] + entries
+        # Deleted during the run, and written anew without what was there before: whole as it is.
+        if content not in {wanted, entries}:
+            replace(path, wanted)
     except (OSError, PathRefused) as error:
         return Rebuilt(shown, 0, str(error))
     return Rebuilt(shown, len(log.entries))

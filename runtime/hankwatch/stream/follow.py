@@ -4,6 +4,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from hankwatch.core.files import open_regular
+
 _CHUNK_BYTES = 256 * 1024
 _HEAD_BYTES = 64
 """A journal's first line begins with a unique id: this much tells two files apart."""
@@ -65,7 +67,7 @@ class FollowedFile:
 
     def _open(self) -> bool:
         try:
-            self._fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+            self._fd = open_regular(self._path, os.O_RDONLY)
         except FileNotFoundError:
             return False
         self._head = os.pread(self._fd, _HEAD_BYTES, 0)

@@ -5,6 +5,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from hankwatch.core.files import reading
 from hankwatch.events.envelope import Event
 from hankwatch.stream.damage import damage_named
 from hankwatch.stream.reader import JournalReader
@@ -106,7 +107,7 @@ class _Ids:
 
 def _behind_last_newline(path: Path, after: int) -> int:
     behind = 0
-    with path.open("rb") as file:
+    with reading(path) as file:
         file.seek(after)
         for line in file:
             behind = 0 if line.endswith(b"\n") else len(line)

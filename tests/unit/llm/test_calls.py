@@ -88,10 +88,11 @@ def test_neither_a_link_nor_a_pipe_is_written_to(tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.write_text("mine\n")
     (tmp_path / "link").symlink_to(victim)
+    (tmp_path / "name").hardlink_to(victim)
     os.mkfifo(tmp_path / "pipe")
-    _log(tmp_path / "link", failures).write(CALL)
-    _log(tmp_path / "pipe", failures).write(CALL)
-    assert len(failures) == 2
+    for name in ("link", "name", "pipe"):
+        _log(tmp_path / name, failures).write(CALL)
+    assert len(failures) == 3
     assert victim.read_text() == "mine\n"
 
 

@@ -1,10 +1,15 @@
 """The two logs of a run: redacted, and never the reason why it ends."""
 
 import logging
+import os
+from collections.abc import Callable
 from pathlib import Path
+
+import pytest
 
 from hankwatch.core.redaction import Redactor
 from hankwatch.processes.lines import Line, Stub
+from hankwatch.runner import rawlog, runlog
 from hankwatch.runner.rawlog import RawLog
 from hankwatch.runner.runlog import run_log
 
@@ -38,8 +43,15 @@ def test_a_raw_log_is_continued_by_the_next_turn(tmp_path: Path) -> None:
     assert (tmp_path / "log").read_bytes() == b"one\ntwo\n"
 
 
-def test_a_raw_log_that_cannot_be_written_says_why_and_goes_on() -> None:
-    with RawLog(Path("/dev/full"), REDACTOR) as log:
+@pytest.fixture
+def full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    for room in (rawlog, runlog):
+        monkeypatch.setattr(room, "appending", lambda _: os.fdopen(os.open("/dev/full", os.O_WRONLY), "wb"))
+
+
+@pytest.mark.usefixtures("full_disk")
+def test_a_raw_log_that_cannot_be_written_says_why_and_goes_on(tmp_path: Path) -> None:
+    with RawLog(tmp_path / "log", REDACTOR) as log:
         log.keep(line(b"one"))
         log.keep(line(b"two"))
     assert "No space left" in str(log.failure)
@@ -63,6 +75,31 @@ def test_what_rooms_log_is_kept_redacted_while_the_run_lasts(tmp_path: Path) -> 
     assert content.count("\n") == 1
 
 
-def test_a_run_log_that_cannot_be_written_is_no_second_failure() -> None:
-    with run_log(Path("/dev/full"), REDACTOR):
+@pytest.mark.usefixtures("full_disk")
+def test_a_run_log_that_cannot_be_written_is_no_second_failure(tmp_path: Path) -> None:
+    with run_log(tmp_path / "runtime.log", REDACTOR):
         logging.getLogger("hankwatch").error("the disk is full")
+
+
+def link_to_another(path: Path) -> None:
+    path.with_name("other").touch()
+    path.symlink_to(path.with_name("other"))
+
+
+def name_of_another(path: Path) -> None:
+    path.with_name("other").touch()
+    path.hardlink_to(path.with_name("other"))
+
+
+@pytest.mark.parametrize("prepare", [os.mkfifo, os.mkdir, link_to_another, name_of_another])
+def test_no_log_waits_for_or_goes_into_what_an_agent_put_in_its_place(
+    tmp_path: Path, prepare: Callable[[Path], None]
+) -> None:
+    prepare(tmp_path / "log")
+    with RawLog(tmp_path / "log", REDACTOR) as log:
+        log.keep(line(b"one"))
+    with run_log(tmp_path / "log", REDACTOR):
+        logging.getLogger("hankwatch").error("one")
+    assert log.failure is not None
+    other = tmp_path / "other"
+    assert not other.exists() or other.read_bytes() == b""

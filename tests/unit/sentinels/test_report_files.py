@@ -1,11 +1,13 @@
 """Where reports may be, and that no link is followed on the way (bugs A16)."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from hankwatch.core.errors import PathRefused
+from hankwatch.core.files import write_all
 from hankwatch.sentinels.report_files import (
     ReportPath,
     ReportPlaces,
@@ -13,7 +15,6 @@ from hankwatch.sentinels.report_files import (
     opened,
     recorded_path,
     replace,
-    write_all,
 )
 
 
@@ -87,6 +88,15 @@ def test_a_symlink_anywhere_on_the_way_is_refused(places: ReportPlaces, tmp_path
     assert (outside / "notes.md").read_text() == ""
 
 
+def test_a_hard_link_to_another_file_is_refused_before_anything_is_added_to_it(places: ReportPlaces) -> None:
+    other = places.agent_root / "other"
+    other.write_text("kept")
+    (places.agent_root / "notes.md").hardlink_to(other)
+    with pytest.raises(PathRefused, match="hard link"):
+        append(places.resolve("./notes.md", "n"), "x")
+    assert other.read_text() == "kept"
+
+
 def test_a_fifo_is_refused_without_waiting(places: ReportPlaces) -> None:
     os.mkfifo(places.agent_root / "pipe")
     with pytest.raises(PathRefused):
@@ -106,6 +116,23 @@ def test_replacing_leaves_the_new_content_and_nothing_else(places: ReportPlaces)
     replace(path, b"two")
     assert path.path.read_bytes() == b"two"
     assert [file.name for file in path.path.parent.iterdir()] == ["last.txt"]
+
+
+@pytest.mark.parametrize("prepare", [os.mkfifo, os.mkdir])
+def test_no_name_that_can_be_foreseen_stands_in_the_way_of_replacing(
+    places: ReportPlaces, prepare: Callable[[Path], None]
+) -> None:
+    path = places.resolve("./last.md", "n")
+    for name in (".last.md.tmp", f".last.md.{os.getpid()}.tmp", "last.md.tmp"):
+        prepare(places.agent_root / name)
+    replace(path, b"new")
+    assert path.path.read_bytes() == b"new"
+
+
+def test_the_longest_name_a_file_may_have_can_be_replaced(places: ReportPlaces) -> None:
+    path = ReportPath(places.agent_root, ("ä" * 127,), "long")
+    replace(path, b"new")
+    assert path.path.read_bytes() == b"new"
 
 
 def test_replacing_a_symlink_does_not_touch_its_target(places: ReportPlaces, tmp_path: Path) -> None:

@@ -8,12 +8,16 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from hankwatch.core.errors import PathRefused
 from hankwatch.events.envelope import Event, EventData, format_stamp
 from hankwatch.sentinels import reports
 from hankwatch.sentinels.report_files import ReportPlaces
 from hankwatch.sentinels.reports import ReportFile, ReportFold, ReportWriter, rebuild, unescape_join
+
+TEXTS = st.text("ab\n-", max_size=6)
 
 
 class Desk:
@@ -232,6 +236,56 @@ def test_rebuilding_twice_changes_nothing_also_after_the_file_was_deleted_during
     for _ in range(2):
         rebuild(desk.journal, tmp_path)
         assert desk.path.read_text() == wanted
+
+
+def test_rebuilding_leaves_what_was_there_when_there_is_no_entry(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, before="precious\nnotes\n")
+    rebuild(desk.journal, tmp_path)
+    assert desk.path.read_text() == "precious\nnotes\n"
+
+
+@given(before=TEXTS, texts=st.lists(TEXTS, max_size=3), spoiled=TEXTS)
+def test_rebuilding_keeps_what_was_there_whatever_it_is_and_twice_is_once(
+    tmp_path_factory: pytest.TempPathFactory, before: str, texts: list[str], spoiled: str
+) -> None:
+    root = tmp_path_factory.mktemp("run")
+    desk = Desk(root, before=before)
+    for text in texts:
+        desk.output(text)
+    entries = "".join(f"\n---\n{text}\n" for text in texts)
+    assume(before + spoiled != entries)  # as after a deletion: it is left as it is
+    desk.path.parent.mkdir(parents=True, exist_ok=True)
+    desk.path.write_text(before + spoiled)
+    for _ in range(2):
+        rebuild(desk.journal, root)
+        assert desk.path.read_text() == before + entries
+
+
+def test_rebuilding_a_report_that_is_a_hard_link_takes_it_from_the_other_file(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, last=True)
+    desk.output("one")
+    other = tmp_path / "other"
+    other.write_text("another file")
+    desk.path.unlink()
+    desk.path.hardlink_to(other)
+    assert [done.error for done in rebuild(desk.journal, tmp_path)] == [None, None]
+    assert other.read_text() == "another file"
+    assert desk.path.read_text() == "\n---\none\n"
+
+
+def test_an_entry_for_a_report_that_became_another_file_comes_once_it_is_one_again(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    desk.output("one")
+    other = tmp_path / "other"
+    other.write_text("another file")
+    desk.path.unlink()
+    desk.path.hardlink_to(other)
+    with pytest.raises(PathRefused, match="hard link"):
+        desk.output("two")
+    desk.path.unlink()
+    desk.writer.catch_up()
+    assert desk.path.read_text() == "\n---\none\n\n---\ntwo\n"
+    assert other.read_text() == "another file"
 
 
 def test_rebuilding_one_sentinel_leaves_the_others_files_alone(tmp_path: Path) -> None:

@@ -356,7 +356,7 @@ async def check_history(
 
 
 @pytest.mark.slow
-@settings(max_examples=6)
+@settings(max_examples=3)
 @given(codons=CODONS, back=st.integers(0, 3), last_edits=EDITS)
 async def test_whatever_happened_each_codons_end_comes_back(
     tmp_path_factory: pytest.TempPathFactory,

@@ -1,6 +1,7 @@
 """Nothing a child started survives it, whatever it does to hide (design "How it runs" 8)."""
 
 import os
+import resource
 import signal
 from collections.abc import Iterator
 from uuid import uuid4
@@ -11,6 +12,7 @@ from tests.support.children import first_line, flowing, python, start
 
 from hankwatch.core.clock import SystemClock, VirtualClock
 from hankwatch.processes import Exit, kill_marked, marked_pids
+from hankwatch.processes.tag import tagged
 
 # Two sessions away, parents gone, output closed: found by nothing but its environment.
 HIDDEN_GRANDCHILD = """
@@ -30,6 +32,7 @@ HIDDEN_GRANDCHILD = """
     time.sleep(60)
 """
 SLEEPER = "import time; print(flush=True); time.sleep(60)"
+HIDDEN_SLEEPER = "import os, time; print(os.getpid(), flush=True); os.closerange(0, 3); time.sleep(60)"
 DEAF = """
     import signal, time
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -109,7 +112,7 @@ async def test_a_child_gets_sigterm_once() -> None:
 
 
 async def test_a_child_that_cleared_its_environment_still_gets_its_grace(marker: str) -> None:
-    """Its marker is gone, so the leader is waited for and its group is signalled."""
+    """Its marker is gone; it is signalled with its group, once."""
     code = """
         import os, signal, sys, time
         if len(sys.argv) == 1:
@@ -122,9 +125,50 @@ async def test_a_child_that_cleared_its_environment_still_gets_its_grace(marker:
     """
     async with start(python(code), marker=marker) as child:
         await first_line(child)
-        assert marked_pids(marker) == []
+        assert marked_pids(marker) == [child.pid]
         assert await child.terminate_tree(30) == ()
         assert await child.wait() == Exit(code=4)
+
+
+@pytest.mark.parametrize("environment", [{}, {"HANKWATCH_PROCESS": "another-run/codon/1"}])
+async def test_an_orphan_that_cleared_or_changed_its_environment_and_left_the_session_is_ended(
+    marker: str, environment: dict[str, str]
+) -> None:
+    code = f"""
+        import os, sys
+        if not os.fork():
+            os.setsid()
+            if os.fork():
+                os._exit(0)
+            os.setsid()
+            os.execve(sys.executable, [sys.executable, '-I', '-S', '-c', {HIDDEN_SLEEPER!r}], {environment!r})
+    """
+    async with start(python(code), marker=marker) as child:
+        pid = int(await first_line(child))
+        await child.wait()
+        assert marked_pids(marker) == marked_pids(marker.partition("/")[0]) == [pid]
+    assert marked_pids(marker) == []
+
+
+async def test_an_ended_process_that_nobody_reaps_is_not_waited_for(marker: str) -> None:
+    code = """
+        import os, sys, time
+        if not os.fork():
+            os.execve(sys.executable, [sys.executable, '-I', '-S', '-c', 'pass'], {})
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
+        print('ended', flush=True)
+        time.sleep(60)
+    """
+    async with start(python(code), marker=marker) as child:
+        await first_line(child)
+        assert marked_pids(marker) == [child.pid]
+
+
+def test_a_limit_that_is_set_already_is_given_back() -> None:
+    before = resource.getrlimit(10)
+    with tagged("run/codon/1"):
+        assert resource.getrlimit(10) != before
+    assert resource.getrlimit(10) == before
 
 
 async def test_children_that_keep_forking_are_all_ended(marker: str) -> None:

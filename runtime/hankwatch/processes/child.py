@@ -13,6 +13,7 @@ from hankwatch.core.clock import Clock
 from hankwatch.core.errors import ProcessNotStarted
 from hankwatch.processes.lines import DEFAULT_CAP_BYTES, Line, LineSplitter
 from hankwatch.processes.pipes import ReadEnd, WriteEnd
+from hankwatch.processes.tag import tagged
 from hankwatch.processes.tree import MARKER, kill_marked
 
 STDERR_TAIL_BYTES = 64 * 1024
@@ -56,7 +57,8 @@ async def spawn(
     Raises:
         ProcessNotStarted: the program is not there, not executable, or the system has no room for it.
     """
-    process = _start(argv, cwd, {**env, MARKER: marker}, stdin=stdin)
+    with tagged(marker):
+        process = _start(argv, cwd, {**env, MARKER: marker}, stdin=stdin)
     child = Child(process, marker, clock, cap_bytes, on_stderr)
     try:
         async with anyio.create_task_group() as tasks:

@@ -1,7 +1,10 @@
 """Whole process trees, found by a marker in their environment and ended until none is left.
 
 A child that starts its own session, twice if it likes, still hands its environment down, so the marker
-finds what process groups and parent ids lose (design "How it runs" 8). Linux only: ``/proc`` and pidfds.
+finds what process groups and parent ids lose (design "How it runs" 8). One that clears or changes its
+environment is found by its tag (``processes.tag``): by the marker itself or by the run, not by what lies between.
+What a service outside the tree starts on request (a container, a cron job) is not found. Linux only: ``/proc``
+and pidfds.
 """
 
 import os
@@ -15,6 +18,7 @@ import anyio.to_thread
 
 from hankwatch.core.clock import Clock
 from hankwatch.processes.limits import ends_within
+from hankwatch.processes.tag import bears_tag
 
 MARKER = "HANKWATCH_PROCESS"
 """Environment variable every child bears; its value is ``<run>/<codon>/<attempt>``."""
@@ -30,7 +34,7 @@ _ROUNDS = 100
 def marked_pids(prefix: str) -> list[int]:
     """Live processes whose marker is ``prefix`` or lies below it (``run`` covers ``run/codon/1``, not ``run2``).
 
-    Reads ``/proc``, about 15 µs per process of the machine. Never lists the calling process; those of other
+    Reads ``/proc``, about 30 µs per process of the machine. Never lists the calling process; those of other
     users are not seen.
     """
     return _look(prefix).pids
@@ -40,7 +44,7 @@ async def kill_marked(prefix: str, *, clock: Clock, grace_s: float = 0.0, leader
     """End everything marked with ``prefix``: SIGTERM, ``grace_s``, then SIGKILL until two looks find nothing.
 
     ``leader`` is an own, not yet reaped child whose process group is signalled too and whose end is waited
-    for; it covers members that cleared their environment. Returns the pids that could not be ended within
+    for. Returns the pids that could not be ended within
     ``KILL_LIMIT_S`` (normally none). May be called by any task, also for one tree at once.
     """
     if grace_s > 0:
@@ -100,7 +104,7 @@ def _hold(stack: ExitStack, pid: int, prefix: str) -> int | None:
     except ProcessLookupError:
         return None
     stack.callback(os.close, handle)
-    return handle if _bears(_environment(pid), prefix) else None
+    return handle if _bears(pid, _environment(pid), prefix) else None
 
 
 def _look(prefix: str) -> _Look:
@@ -108,7 +112,7 @@ def _look(prefix: str) -> _Look:
     names = (name for name in os.listdir("/proc") if name.isdigit() and name != own)  # noqa: PTH208 - names suffice
     environments = [(pid, _environment(pid)) for pid in map(int, names)]
     return _Look(
-        pids=[pid for pid, environment in environments if _bears(environment, prefix)],
+        pids=[pid for pid, environment in environments if _bears(pid, environment, prefix)],
         unsure=any(environment == b"" and _is_being_executed(pid) for pid, environment in environments),
     )
 
@@ -123,10 +127,12 @@ def _environment(pid: int) -> bytes | None:
         return None
 
 
-def _bears(environment: bytes | None, prefix: str) -> bool:
+def _bears(pid: int, environment: bytes | None, prefix: str) -> bool:
+    if environment is None:
+        return False
     entry, wanted = f"{MARKER}=".encode(), prefix.encode()
-    value = next((v for v in (environment or b"").split(b"\0") if v.startswith(entry)), b"")[len(entry) :]
-    return value == wanted or value.startswith(wanted + b"/")
+    value = next((v for v in environment.split(b"\0") if v.startswith(entry)), b"")[len(entry) :]
+    return value == wanted or value.startswith(wanted + b"/") or bears_tag(pid, prefix)
 
 
 def _is_being_executed(pid: int) -> bool:

@@ -30,6 +30,7 @@ BUDGET_S = 3
 MARGIN_S = 1.0
 """For two busy cores."""
 STUBBORN = [sys.executable, str(Path(__file__).parent.parent / "support" / "stubborn_run.py")]
+HUNG = [sys.executable, str(Path(__file__).parent.parent / "support" / "hung_run.py")]
 INIT = {"type": "system", "subtype": "init", "session_id": "s-1"}
 SPOKE = {"type": "assistant", "message": {"id": "m", "content": [{"type": "text", "text": "hello"}]}}
 RESULT = {"type": "result", "subtype": "success", "is_error": False, "result": "Done."}
@@ -169,6 +170,20 @@ def test_a_callback_that_swallows_its_cancellation_cannot_hold_the_process(tmp_p
         check_stopped(Ran(it.root))
         (abandoned,) = Ran(it.root).of("sentinel.error")
         assert abandoned.data["errorType"] == "abandoned"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("signals", [1, 2])
+def test_a_loop_that_stands_still_cannot_hold_the_process_or_its_children(tmp_path: Path, signals: int) -> None:
+    pid_file = tmp_path / "grandchild"
+    it = case(tmp_path, ["ignore", "SIGTERM"], ["children", str(pid_file)], *HANGS)
+    it.environ["TMPDIR"] = str(tmp_path)
+    with running(it, argv=HUNG) as child:
+        until(lambda: any(tmp_path.glob("tmp*/fifo")))
+        for number in (signal.SIGTERM, signal.SIGINT)[:signals]:  # two of the same kind at once could become one
+            child.send_signal(number)
+        assert ended(child, MARGIN_S + (BUDGET_S if signals == 1 else AT_ONCE_S)) == 130
+    assert not is_alive(int(pid_file.read_text()))
 
 
 async def stopped_here(case: Case, model: ScriptedModel, when: Callable[[Event], bool]) -> tuple[Ran, float]:

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 
 from hankwatch.config.environment import is_present
 from hankwatch.core.clock import Clock, StreamTime, SystemClock, Timers
@@ -25,6 +26,7 @@ from hankwatch.hank.templates import template_faults
 from hankwatch.llm.calls import CallLog
 from hankwatch.llm.client import ModelClient
 from hankwatch.llm.router import ModelRouter
+from hankwatch.runner.archive import Archive
 from hankwatch.runner.context import RunContext
 from hankwatch.runner.control import Control
 from hankwatch.runner.execution import Execution, new_execution_dir, prepare, require_data
@@ -270,6 +272,7 @@ async def open_run(
             redactor=redactor,
             layout=layout,
             clock=clock,
+            archive=await _archive(layout),
             hank_dir=hank.hank_dir.resolve(),
             drain_s=settings.sentinel.drain_s,
             ignore_rig_failures=settings.run.ignore_rig_failures,
@@ -356,6 +359,13 @@ def _hank_of(execution: Execution) -> Path:
     if not hank.is_file():
         raise UsageError(f"the hank of {execution.name} is gone: {hank}", hint="put it back, its sentinels are needed")
     return hank
+
+
+async def _archive(layout: Layout) -> Archive:
+    try:
+        return await anyio.to_thread.run_sync(Archive, layout)
+    except OSError as error:
+        raise InfrastructureError(f"the archive of {layout.root} cannot be read: {error}") from error
 
 
 async def _until_journal_fails(task: Callable[[], Awaitable[None]]) -> None:

@@ -43,6 +43,18 @@ async def test_a_counted_loop_runs_as_often_as_it_says(tmp_path: Path) -> None:
     assert {"b-0-1-claude.log", "c-1-1-claude.log"} <= logs
 
 
+async def test_what_codons_and_loops_are_done_with_is_archived(tmp_path: Path) -> None:
+    rig = [{"type": "command", "command": {"run": "echo $$ > made; touch kept last"}}]
+    inner = codon("b", rigSetup=rig, archiveOnSuccess=["made"])
+    ran, _ = await play(tmp_path, GOOD, items=(loop(inner, archiveOnSuccess=["last"]),))
+    archived = [(event.data["codonId"], event.data["archivedPaths"]) for event in ran.of("archive.completed")]
+    assert archived == [("b#0", ["made"]), ("b#1", ["made"]), ("again", ["last"])]
+    folder = ran.root / "rigArchive"
+    found = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+    assert found == ["again-0/b/made", "again-1/b/made", "again-loop/last"]
+    assert (ran.root / "agentRoot" / "kept").exists()
+
+
 async def test_every_event_of_a_loop_bears_the_runtime_id(tmp_path: Path) -> None:
     ran, _ = await play(tmp_path, GOOD, items=(loop(codon("b"), terminateOn={"type": "iterationLimit", "limit": 1}),))
     named = [event.data for event in ran.events if "codonId" in event.data]

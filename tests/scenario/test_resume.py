@@ -160,6 +160,22 @@ async def test_a_run_that_crashes_again_and_again_goes_on(whole: tuple[Ran, Stan
     assert [transition(e) for e in last.events].count("RunCrashed") == 4
 
 
+async def test_files_are_archived_once_whenever_the_run_was_killed(tmp_path: Path) -> None:
+    rig = [{"type": "command", "command": {"run": "touch one two"}}]
+    items = (codon("a", rigSetup=rig, archiveOnSuccess=["one"]), codon("b", archiveOnSuccess=["two"]))
+    agent = stand_in(tmp_path / "agent", *GOOD)
+    hank = write_hank(tmp_path / "hank", *items)
+    ran = await run_here(hank, tmp_path / "whole", environ=agent.environ)
+    assert [e.data["archivedPaths"] for e in ran.of("archive.completed")] == [["one"], ["two"]]
+    # Both have been moved by then; the event of the second is missing, and is there.
+    for number, event in enumerate((ran.of("state.snapshot")[-1], ran.of("archive.completed")[-1])):
+        cut = killed_after(ran, tmp_path / f"{number}", event)
+        resumed = await run_here(hank, cut.root, environ=agent.environ, resume=True)
+        assert [e.data["archivedPaths"] for e in resumed.of("archive.completed")] == [["one"], ["two"]]
+        archived = sorted(path.name for path in (cut.root / "rigArchive").rglob("*") if path.is_file())
+        assert archived == ["one", "two"]
+
+
 async def test_a_failed_run_goes_on_with_the_codon_that_failed(tmp_path: Path) -> None:
     agent = stand_in(tmp_path / "agent", ["calls", GOOD, [INIT, ["exit", 1]], GOOD])
     hank = write_hank(tmp_path / "hank", codon("a"), codon("b"), codon("c"))

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hankwatch.hank.fault import Fault
-from hankwatch.hank.model import Codon, Hank, Loop
+from hankwatch.hank.model import Codon, Hank
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +37,6 @@ def not_yet(hank: Hank) -> Iterator[Fault]:
 def _uses(hank: Hank) -> Iterator[Unsupported]:
     if hank.watchdog is not None:
         yield Unsupported("watchdog", "/watchdog")
-    for index, item in enumerate(hank.hank):
-        if isinstance(item, Loop) and item.archive_on_success:
-            yield Unsupported("archiveOnSuccess", f"/hank/{index}/archiveOnSuccess")
     for pointer, codon in hank.codons():
         for key, used in _features(codon):
             if used:
@@ -49,7 +46,6 @@ def _uses(hank: Hank) -> Iterator[Unsupported]:
 def _features(codon: Codon) -> Iterator[tuple[str, bool]]:
     yield "checkpointedFiles", bool(codon.checkpointed_files)
     yield "outputFiles", bool(codon.output_files)
-    yield "archiveOnSuccess", bool(codon.archive_on_success)
     yield "autoCompact", codon.auto_compact
     yield "watchdog", codon.watchdog is not None
     yield "waitForWatches", codon.wait_for_watches

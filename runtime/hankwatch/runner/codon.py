@@ -1,13 +1,24 @@
 """One codon as a straight line of phases, its sentinels around it (spec hank 2, design "How it runs" 6)."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import anyio
+import anyio.to_thread
 
-from hankwatch.events.run import CodonCompleted, Info, LoopIterationCompleted, StateSnapshot
+from hankwatch.events.run import (
+    ArchiveCompleted,
+    ArchivePartial,
+    CodonCompleted,
+    ErrorEvent,
+    Info,
+    LoopIterationCompleted,
+    StateSnapshot,
+)
+from hankwatch.runner.archive import Owner, codon_folder, loop_folder
 from hankwatch.runner.attempt import Attempt
 from hankwatch.runner.budget import Allowance, allowance
 from hankwatch.runner.context import RunContext
@@ -23,6 +34,7 @@ from hankwatch.sentinels.prompts import CodonScope
 from hankwatch.sentinels.sentinel import SentinelSummary
 from hankwatch.stream.reader import JournalReader
 
+_ARCHIVED = frozenset({ArchiveCompleted.TYPE, ArchivePartial.TYPE})
 _CLOSING = frozenset({CodonCompleted.TYPE, StateSnapshot.TYPE, LoopIterationCompleted.TYPE})
 
 
@@ -70,7 +82,7 @@ class CodonRun:
         """
         record = self.context.ledger.codon
         told = self._told()
-        if not record.verdict or {CodonCompleted.TYPE, StateSnapshot.TYPE, self._last_step()} <= told:
+        if not record.verdict or self._is_closed(told):
             return
         async with self._watched() as attached:
             observers = Observers(attached, self.job.codon_id, self.context)
@@ -79,8 +91,7 @@ class CodonRun:
                 self._complete(from_json(record.verdict), observers, {}, spent_usd)
             if StateSnapshot.TYPE not in told:
                 await self._aftermath(observers)
-            if LoopIterationCompleted.TYPE not in told and self._close_iteration():
-                await observers.drain()
+            await self._close(observers, told)
 
     @asynccontextmanager
     async def _watched(self) -> AsyncIterator[Attached]:
@@ -102,19 +113,24 @@ class CodonRun:
         finally:
             context.control.leave()
 
-    def _told(self) -> set[str]:
-        """Types of this attempt's events that follow its agent's end, as far as the journal has them."""
-        types = {"state.transition", *_CLOSING}
+    def _told(self) -> Collection[str]:
+        """What the journal has of what follows this attempt's agent: types, of archives ``<type> <owner>``."""
+        types = {"state.transition", *_CLOSING, *_ARCHIVED}
         told: set[str] = set()
         for event in JournalReader(self.context.layout.journal).read(types=types):
             if event.data.get("transitionType") == "CodonStarted":
                 told.clear()
-            told.add(event.type)
+            told.add(f"{event.type} {event.data['codonId']}" if event.type in _ARCHIVED else event.type)
         return told
 
-    def _last_step(self) -> str:
-        """The type of the event that ends this codon."""
-        return StateSnapshot.TYPE if self._iteration_end() is None else LoopIterationCompleted.TYPE
+    def _is_closed(self, told: Collection[str]) -> bool:
+        """Nothing is left to be done for this codon."""
+        wanted = {CodonCompleted.TYPE, StateSnapshot.TYPE}
+        archives = bool(self.job.codon.archive_on_success)
+        if (end := self._iteration_end()) is not None:
+            wanted.add(LoopIterationCompleted.TYPE)
+            archives |= bool(end.place.loop.archive_on_success)
+        return not archives and wanted.issubset(told)
 
     def _start(self) -> None:
         context = self.context
@@ -133,8 +149,7 @@ class CodonRun:
             self._start()
             observers.begin_attempt()
             await self._attempt(attached, observers)
-        if self._close_iteration():
-            await observers.drain()
+        await self._close(observers, frozenset())
 
     async def _attempt(self, attached: Attached, observers: Observers) -> None:
         ledger = self.context.ledger
@@ -209,12 +224,48 @@ class CodonRun:
             )
         )
 
-    def _close_iteration(self) -> bool:
-        """Tell the end of a loop's iteration where this codon was its last; False where there is nothing to tell."""
+    async def _close(self, observers: Observers, told: Collection[str]) -> None:
+        """What follows the last attempt, except what is ``told`` already; each step is observed and drained."""
         ledger, stream = self.context.ledger, self.context.stream
-        if (end := self._iteration_end()) is not None:
+        place, codon = self.step.place, self.job.codon
+        if ledger.codon.status == "completed":
+            in_loop = (place.loop.id, place.iteration) if place else (None, 0)
+            folder = codon_folder(codon.id, loop_id=in_loop[0], iteration=in_loop[1])
+            await self._archive(codon.archive_on_success, folder, (self.job.codon_id, codon.id), observers, told)
+        if (end := self._iteration_end()) is None:
+            return
+        loop = end.place.loop
+        if end.is_final:
+            await self._archive(loop.archive_on_success, loop_folder(loop.id), (loop.id, None), observers, told)
+        if LoopIterationCompleted.TYPE not in told:
             stream.emit(iteration_completed(end, ledger.state.thread, stream.now_ms()))
-        return end is not None
+            await observers.drain()
+
+    async def _archive(
+        self,
+        patterns: Sequence[str],
+        folder: str,
+        ids: tuple[str, str | None],
+        observers: Observers,
+        told: Collection[str],
+    ) -> None:
+        """Archive for the owner ``ids``: its id, and the authored one of a codon."""
+        context = self.context
+        if not patterns or any(f"{kind} {ids[0]}" in told for kind in _ARCHIVED):
+            return
+        owner = Owner(context.ledger.run_id, ids[0], folder)
+        archive = partial(context.archive.archive, owner, patterns, context.stream.now_ms())
+        try:
+            payload = (await anyio.to_thread.run_sync(archive)).payload(*ids)
+        except OSError as error:
+            message = f"Nothing was archived for {ids[0]}: {error}"
+            context.stream.emit(
+                ErrorEvent(message=message, codon=ids[0], fatal=False, severity="operation", code="archive-failed")
+            )
+            return
+        if payload is not None:
+            context.stream.emit(payload)
+            await observers.drain()
 
     def _iteration_end(self) -> IterationEnd | None:
         ledger = self.context.ledger

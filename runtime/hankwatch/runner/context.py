@@ -6,6 +6,7 @@ from pathlib import Path
 from hankwatch.core.clock import Clock
 from hankwatch.core.redaction import Redactor
 from hankwatch.hank.model import Hank
+from hankwatch.runner.archive import Archive
 from hankwatch.runner.control import Control
 from hankwatch.runner.layout import Layout
 from hankwatch.runner.ledger import Ledger
@@ -28,6 +29,7 @@ class RunContext:
     redactor: Redactor
     layout: Layout
     clock: Clock
+    archive: Archive
     hank_dir: Path
     """Where what the hank names stands; resolved."""
     drain_s: float

@@ -1,6 +1,7 @@
 """The settings of a run: what may be set, where it is read, and where each value came from (spec hank 6)."""
 
 import json
+import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,10 +27,12 @@ if TYPE_CHECKING:
     from hankwatch.core.redaction import Redactor
     from hankwatch.hank.model import Overrides
 
+_LOG = logging.getLogger(__name__)
+
 FILE = "hankwatch.toml"
 LEGACY_FILE = "hankweave.json"
 _PREFIX = "HANKWATCH_"
-_NOT_SETTINGS = {"HANKWATCH_PROCESS", "HANKWATCH_CASES"}
+_NOT_SETTINGS = {"HANKWATCH_PROCESS", "HANKWATCH_CASES", "HANKWATCH_MODEL", "HANKWATCH_SYSTEM_PROMPT"}
 _SECRET = re.compile(r"key|token|secret|passw|credential", re.IGNORECASE)
 _WORDS = {"1": True, "yes": True, "on": True, "0": False, "no": False, "off": False}
 
@@ -120,6 +123,12 @@ class LoadedSettings:
     """Each value with its origin."""
     diagnostics: Diagnostics
     """With errors in it, ``settings`` lack the values at fault."""
+
+    def log_warnings(self) -> None:
+        """Say what was probably meant otherwise; 0.10 settings without effect are left to ``validate``."""
+        for diagnostic in self.diagnostics:
+            if diagnostic.severity == "warning" and diagnostic.code != "no-effect":
+                _LOG.warning("%s", diagnostic.text())
 
     def rows(self) -> Iterator[tuple[str, str, str]]:
         """(dotted name, value as JSON, origin) of each value, secrets masked; for ``validate``."""

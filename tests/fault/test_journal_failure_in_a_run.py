@@ -132,3 +132,33 @@ async def test_run_hank_gives_the_result_of_a_whole_run(tmp_path: Path, fixtures
     assert "All swept." in (result.execution / observer.report).read_text()
     reader = JournalReader(tmp_path / "run" / ".hankweave" / "events" / "events.jsonl")
     assert reader.last(1)[0].type == "state.transition"
+
+
+AGENT_THAT_DELETES = """
+import json, os, shutil, sys, time
+def say(value): print(json.dumps(value), flush=True)
+say({"type": "system", "subtype": "init", "session_id": "s"})
+while not os.path.exists(sys.argv[1]): time.sleep(0.01)
+shutil.rmtree(sys.argv[1]) if os.path.isdir(sys.argv[1]) else os.unlink(sys.argv[1])
+say({"type": "assistant", "message": {"id": "m", "content": [{"type": "text", "text": "gone"}]}})
+say({"type": "result", "subtype": "success", "is_error": False, "result": "", "session_id": "s", "total_cost_usd": 0})
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("gone", [".hankweave/events/events.jsonl", ".hankweave/events", ".hankweave"])
+@pytest.mark.parametrize("interval", ["1.0", "0", '"never"'])
+def test_a_run_whose_journal_was_deleted_by_its_agent_has_not_succeeded(
+    tmp_path: Path, gone: str, interval: str
+) -> None:
+    root, script = tmp_path / "run", tmp_path / "agent.py"
+    script.write_text(AGENT_THAT_DELETES)
+    settings = {"hankwatch.toml": f"[journal]\nsync_interval_s = {interval}\n"}
+    agent = f"exec:{sys.executable} {script} {root / gone}"
+    hank = write_hank(tmp_path / "hank", codon(agent=agent), files=settings)
+    with command("run", hank, "-e", root, environ=environment(), cwd=tmp_path) as child:
+        _, complaints = child.communicate(timeout=15)
+    assert child.returncode == 3
+    assert b"error[journal-write-failed]" in complaints
+    assert b"it was deleted or replaced while in use" in complaints
+    assert b"Traceback" not in complaints

@@ -17,4 +17,5 @@ def cli_settings(config: Path | None) -> tuple[Settings, Mapping[str, str]]:
     loaded = load_settings(environ=os.environ, cwd=Path.cwd(), config=config)
     if not loaded.diagnostics.ok:
         raise ConfigError(loaded.diagnostics.errors)
+    loaded.log_warnings()
     return loaded.settings, os.environ

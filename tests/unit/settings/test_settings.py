@@ -1,6 +1,7 @@
 """Settings: one file, five layers, and the origin of each value (spec hank 6, reference 2.8)."""
 
 import json
+import logging
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -238,6 +239,19 @@ def test_a_section_of_an_agent_that_nobody_knows_is_a_warning(folder: Path, monk
         ("/agents/else", 9, "unknown-agent", "warning", None),
     ]
     assert set(loaded.settings.agents) == {"claude", "exec", "added", "codx", "else"}
+
+
+def test_warnings_are_logged_but_for_old_settings_without_effect(
+    folder: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logging.getLogger("hankwatch"), "propagate", True)
+    (folder / "cwd" / "hankweave.json").write_text('{"showCosts": true}')
+    loaded = _load(folder, {"HANKWATCH_RUN_MODLE": "x", "HANKWATCH_PROCESS": "x", "HANKWATCH_MODEL": "given by us"})
+    assert [d.code for d in loaded.diagnostics] == ["no-effect", "unknown-key"]
+    loaded.log_warnings()
+    (line,) = caplog.messages
+    assert "HANKWATCH_RUN_MODLE" in line
+    assert "did you mean HANKWATCH_RUN_MODEL?" in line
 
 
 def test_variables_named_in_the_settings_are_redacted(folder: Path) -> None:

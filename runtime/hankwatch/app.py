@@ -29,7 +29,7 @@ from hankwatch.llm.router import ModelRouter
 from hankwatch.runner.archive import Archive
 from hankwatch.runner.context import RunContext
 from hankwatch.runner.control import Control
-from hankwatch.runner.execution import Execution, new_execution_dir, prepare, require_data
+from hankwatch.runner.execution import Execution, executions, new_execution_dir, prepare, require_data
 from hankwatch.runner.inbox import Inbox
 from hankwatch.runner.jobs import CodonJob, codon_jobs
 from hankwatch.runner.layout import Layout
@@ -71,7 +71,7 @@ class RunOptions:
     max_time_s: float | None = None
     """Ceiling of the run instead of those of settings and hank, in seconds of agents' work."""
     resume: bool = False
-    """Go on with the latest run of ``execution``, which was killed, was stopped or failed."""
+    """Go on with the latest run of ``execution``, which was killed, was stopped or failed; None: where the hank ran last."""
     output: Path | None = None
     """Where output files of codons are copied to, instead of what settings say."""
     autostart: bool | None = None
@@ -215,7 +215,7 @@ async def open_run(
     environ, clock = os.environ if environ is None else environ, clock or SystemClock()
     hank, settings = load_for_run(options, environ)
     require_data(options.data)
-    layout = Layout(_execution_dir(options, hank.hank_dir, settings, environ, clock))
+    layout = Layout(_execution_dir(options, hank, settings, environ, clock))
     jobs = codon_jobs(hank, run=settings.run, agents=settings.agents, environ=environ, layout=layout)
     redactor = settings.redaction.redactor(_all_variables(environ, jobs))
     run_id = _run_id(clock)
@@ -451,7 +451,6 @@ def load_for_run(options: RunOptions, environ: Mapping[str, str]) -> tuple[Loade
     )
     if not loaded.diagnostics.ok:
         raise ConfigError(loaded.diagnostics.errors)
-    loaded.log_warnings()
     if uses := unsupported(hank.config):
         raise NotYetSupported(" and ".join(f"{use.feature} ({use.pointer})" for use in uses))
     required = hank.config.requirements.env if hank.config.requirements else ()
@@ -464,14 +463,21 @@ def load_for_run(options: RunOptions, environ: Mapping[str, str]) -> tuple[Loade
 
 
 def _execution_dir(
-    options: RunOptions, hank_dir: Path, settings: Settings, environ: Mapping[str, str], clock: Clock
+    options: RunOptions, hank: LoadedHank, settings: Settings, environ: Mapping[str, str], clock: Clock
 ) -> Path:
     if options.execution is not None:
         root = options.execution.resolve()
-        if root == hank_dir.resolve():
+        if root == hank.hank_dir.resolve():
             raise UsageError(f"{root} is the hank's own folder, which no run writes to", hint="name another directory")
         return root
-    return new_execution_dir(base_dir(settings, environ), options.data, clock.now())
+    base = base_dir(settings, environ)
+    if not options.resume:
+        return new_execution_dir(base, options.data, clock.now())
+    path = str(hank.path.resolve())
+    for execution in executions(base):
+        if execution.meta.get("hankPath") == path:
+            return execution.layout.root
+    raise UsageError(f"nothing ran of {hank.path} under {base}", hint="--execution names where it ran")
 
 
 def base_dir(settings: Settings, environ: Mapping[str, str]) -> Path:

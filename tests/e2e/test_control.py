@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 from tests.support.cli import Cli
+from tests.support.hanks import codon, hank
 from tests.support.live import LiveRun, live_run
 from tests.support.runs import until
 
@@ -63,3 +64,17 @@ def test_what_cannot_be_meant_is_refused(cli: Cli, arguments: tuple[str, ...]) -
 
 def test_an_ended_run_takes_no_commands(looker: Cli) -> None:
     assert "no run is live" in looker.refused("control", "latest", "skip", code="usage").err
+
+
+def test_a_stopped_run_says_how_to_go_on_and_resumes_where_the_hank_ran_last(cli: Cli) -> None:
+    lines = '{"type":"system","subtype":"init","session_id":"s"}\n', '{"type":"result","subtype":"success"}\n'
+    (cli.cwd / "agent").write_text(lines[0])
+    (cli.cwd / "hank.json").write_text(json.dumps(hank(codon("one", agent=f"exec:cat {cli.cwd}/agent"))))
+    cli.refused("run", "--resume", code="usage")
+    failed = cli("run")
+    assert failed.code == 1
+    (root,) = cli.executions.iterdir()
+    assert f"`hankwatch run hank.json --execution {root} --resume` goes on with it." in failed.out
+    (cli.cwd / "agent").write_text("".join(lines))
+    assert cli("run", "--resume").code == 0
+    assert list(cli.executions.iterdir()) == [root]

@@ -82,7 +82,7 @@ def run(
     *,
     execution: Annotated[Path | None, typer.Option("--execution", "-e", help="Run in this directory.")] = None,
     start_new: Annotated[bool, typer.Option("--start-new", "-n", help="A new run in a used directory.")] = False,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the last run of --execution.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the last run there, or of this hank.")] = False,
     headless: Annotated[bool, typer.Option("--headless", help="Log lines instead of the live view; no keys.")] = False,
     no_autostart: Annotated[bool, typer.Option("--no-autostart", help="Each codon waits for `next`.")] = False,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Copy output files of codons here.")] = None,

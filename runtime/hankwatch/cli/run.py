@@ -180,6 +180,9 @@ def _summarise(result: RunResult, live: LiveRun, *, as_json: bool, console: Cons
     cost = output.money(result.record.cost_usd)
     console.print(Text.assemble(f"\nRun {result.record.run_id} ", outcome, f"{why}; agents cost {cost}."))
     console.print(f"Journal: {output.shown_path(live.execution.layout.journal)}")
+    if not result.success:
+        hank = output.shown_path(Path(str(live.execution.meta.get("hankPath"))))
+        _say(console, f"`hankwatch run {hank} --execution {output.shown_path(root)} --resume` goes on with it.")
 
 
 def _tell_sentinels(sentinels: Sequence[SentinelSummary], console: Console) -> None:

@@ -275,6 +275,7 @@ async def open_run(
             archive=await _archive(layout),
             hank_dir=hank.hank_dir.resolve(),
             drain_s=settings.sentinel.drain_s,
+            output_dir=_output_dir(settings),
             ignore_rig_failures=settings.run.ignore_rig_failures,
         )
         orders = Orders(control, clock, stop_budget_s=settings.run.stop_budget_s)
@@ -496,6 +497,10 @@ def base_dir(settings: Settings, environ: Mapping[str, str]) -> Path:
         raise UsageError(
             f"run.execution_base_dir is {configured}: {error}", hint="set HOME, or write the path"
         ) from error
+
+
+def _output_dir(settings: Settings) -> Path | None:
+    return Path(settings.run.output_dir).expanduser().resolve() if settings.run.output_dir else None
 
 
 def _warn_of_call_log(error: OSError) -> None:

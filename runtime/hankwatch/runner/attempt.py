@@ -42,6 +42,8 @@ class Attempt:
     """What it may use."""
     rig_is_ready: bool = False
     """An earlier attempt has set the rig up."""
+    last_copied: Path | None = None
+    """Target of the rig's last copy."""
     _continued: str | None = None
     _translator: Translator = field(init=False)
     _meter: Meter = field(init=False)
@@ -79,7 +81,7 @@ class Attempt:
             return self._rig_failure(rig)
         self.context.ledger.move_codon("starting")
         if rig is not None:
-            self.rig_is_ready = True
+            self.rig_is_ready, self.last_copied = True, rig.last_copied
             self.context.stream.emit(rig.completed(self.job.codon_id, self.job.base_codon_id, created_checkpoint=False))
         try:
             return await self._run_turns(self._first_command())

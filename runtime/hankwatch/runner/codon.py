@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -26,6 +27,7 @@ from hankwatch.runner.control import CodonStop, StopReason
 from hankwatch.runner.jobs import CodonJob
 from hankwatch.runner.loops import iteration_completed
 from hankwatch.runner.observers import Observers
+from hankwatch.runner.outputs import Outputs
 from hankwatch.runner.plan import IterationEnd, StartCodon, is_done, iteration_end, retry_config, retry_wait_ms
 from hankwatch.runner.state import latest, total_cost
 from hankwatch.runner.verdict import Verdict, from_json
@@ -35,6 +37,7 @@ from hankwatch.sentinels.sentinel import SentinelSummary
 from hankwatch.stream.reader import JournalReader
 
 _ARCHIVED = frozenset({ArchiveCompleted.TYPE, ArchivePartial.TYPE})
+_AFTER_OUTPUTS = _ARCHIVED | {LoopIterationCompleted.TYPE}
 _CLOSING = frozenset({CodonCompleted.TYPE, StateSnapshot.TYPE, LoopIterationCompleted.TYPE})
 
 
@@ -58,8 +61,11 @@ class CodonRun:
     """What each sentinel did, once it has ended."""
     not_loaded: list[NotLoaded] = field(default_factory=list)
     """Sentinels that were skipped, required ones included."""
+    failure: str | None = None
+    """Why the run cannot go on after it, although it completed."""
     _stop: CodonStop = field(default_factory=CodonStop)
     _rig_is_ready: bool = False
+    _last_copied: Path | None = None
     _allowance: Allowance = field(default_factory=Allowance)
 
     async def run(self) -> None:
@@ -126,7 +132,8 @@ class CodonRun:
     def _is_closed(self, told: Collection[str]) -> bool:
         """Nothing is left to be done for this codon."""
         wanted = {CodonCompleted.TYPE, StateSnapshot.TYPE}
-        archives = bool(self.job.codon.archive_on_success)
+        # What leaves no event of its own is done again; that changes nothing then.
+        archives = bool(self.job.codon.archive_on_success or self._output_dir)
         if (end := self._iteration_end()) is not None:
             wanted.add(LoopIterationCompleted.TYPE)
             archives |= bool(end.place.loop.archive_on_success)
@@ -161,9 +168,10 @@ class CodonRun:
             previous=latest(ledger.state.thread).get(self.step.previous or ""),
             allowance=self._allowance,
             rig_is_ready=self._rig_is_ready,
+            last_copied=self._last_copied,
         )
         verdict = await attempt.work()
-        self._rig_is_ready = attempt.rig_is_ready
+        self._rig_is_ready, self._last_copied = attempt.rig_is_ready, attempt.last_copied
         ids = [state["id"] for state in attached.states()]
         if ids and ledger.codon.status == "running":
             told = {"sentinelCount": len(ids), "sentinelIds": ids, "verdict": verdict.as_json()}
@@ -229,6 +237,8 @@ class CodonRun:
         ledger, stream = self.context.ledger, self.context.stream
         place, codon = self.step.place, self.job.codon
         if ledger.codon.status == "completed":
+            if not any(kind in told or f"{kind} {self.job.codon_id}" in told for kind in _AFTER_OUTPUTS):
+                await self._copy_out(observers)
             in_loop = (place.loop.id, place.iteration) if place else (None, 0)
             folder = codon_folder(codon.id, loop_id=in_loop[0], iteration=in_loop[1])
             await self._archive(codon.archive_on_success, folder, (self.job.codon_id, codon.id), observers, told)
@@ -240,6 +250,36 @@ class CodonRun:
         if LoopIterationCompleted.TYPE not in told:
             stream.emit(iteration_completed(end, ledger.state.thread, stream.now_ms()))
             await observers.drain()
+
+    @property
+    def _output_dir(self) -> Path | None:
+        return self.context.output_dir if self.job.codon.output_files else None
+
+    async def _copy_out(self, observers: Observers) -> None:
+        """Copy what the codon made to the output directory; the run ends where that fails."""
+        job, context, ledger = self.job, self.context, self.context.ledger
+        if self._output_dir is None:
+            return
+        self._stop = CodonStop()  # the one before may have ended the agent
+        context.control.enter(self._stop)
+        end = await Outputs(
+            groups=job.codon.output_files,
+            output_dir=self._output_dir,
+            codon_id=job.codon_id,
+            base_codon_id=job.base_codon_id,
+            layout=context.layout,
+            env=job.rig_env,
+            marker=f"{ledger.marker}/outputs",
+            log_path=context.layout.agent_log(ledger.run_id, job.codon_id, ledger.codon.attempt, "outputs"),
+            stream=context.stream,
+            redactor=context.redactor,
+            stop=self._stop,
+            clock=context.clock,
+            last_copied=self._last_copied,
+        ).run()
+        if end.failures and not end.stopped:
+            self.failure = f"outputs of codon {job.codon_id} failed"
+        await observers.drain()
 
     async def _archive(
         self,

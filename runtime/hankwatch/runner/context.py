@@ -34,5 +34,7 @@ class RunContext:
     """Where what the hank names stands; resolved."""
     drain_s: float
     """What each sentinel has per attempt to finish, in seconds."""
+    output_dir: Path | None = None
+    """Where output files of codons are copied to; None for nowhere."""
     ignore_rig_failures: bool = False
     """As if every rig operation had ``allowFailure``."""

@@ -43,6 +43,8 @@ class Run:
     context: RunContext
     resume: bool = False
     """Go on from the latest run of the execution."""
+    _end: Finish | None = None
+    """Why it ends before all is done."""
     _summaries: list[SentinelSummary] = field(default_factory=list)
     _not_loaded: list[NotLoaded] = field(default_factory=list)
 
@@ -102,13 +104,17 @@ class Run:
         return self._step()
 
     def _step(self) -> StartCodon | Finish:
-        return next_step(self.context.hank, self.context.ledger.state.thread, stopping=self.context.control.stopping)
+        return self._end or next_step(
+            self.context.hank, self.context.ledger.state.thread, stopping=self.context.control.stopping
+        )
 
     async def _carry_out(self, step: StartCodon, part: Callable[[CodonRun], Awaitable[None]]) -> None:
         codon = CodonRun(step, replace(self.jobs[step.codon.id], codon_id=step.codon_id), self.context)
         await part(codon)
         self._summaries += codon.summaries
         self._not_loaded += codon.not_loaded
+        if codon.failure is not None:
+            self._end = Finish(success=False, reason=codon.failure)
 
 
 def _idle(step: StartCodon | Finish, run: RunRecord) -> ServerIdle:

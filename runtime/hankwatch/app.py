@@ -150,6 +150,9 @@ async def run_hank(
     start_new: bool = False,
     model: str | None = None,
     config: Path | str | None = None,
+    max_cost_usd: float | None = None,
+    max_time_s: float | None = None,
+    resume: bool = False,
     environ: Mapping[str, str] | None = None,
     model_client: ModelClient | None = None,
 ) -> RunResult:
@@ -165,6 +168,9 @@ async def run_hank(
         start_new: Allow a further run in an execution that was used before.
         model: Model of all codons instead of their own.
         config: Settings file instead of the one found.
+        max_cost_usd: Ceiling of the run instead of those of settings and hank, in US dollars.
+        max_time_s: Ceiling of the run instead of those of settings and hank, in seconds of agents' work.
+        resume: Go on with the latest run of ``execution``, which was killed, was stopped or failed.
         environ: Variables for settings, keys and agents; default: this process's.
         model_client: Answers the sentinels instead of builtin models and providers.
 
@@ -183,6 +189,9 @@ async def run_hank(
         start_new,
         model,
         None if config is None else Path(config),
+        max_cost_usd=max_cost_usd,
+        max_time_s=max_time_s,
+        resume=resume,
     )
     async with open_run(options, environ=environ, model_client=model_client) as live:
         return await live.carry_out()

@@ -461,6 +461,7 @@ def load_for_run(options: RunOptions, environ: Mapping[str, str]) -> tuple[Loade
     )
     if not loaded.diagnostics.ok:
         raise ConfigError(loaded.diagnostics.errors)
+    loaded.log_warnings()
     if uses := unsupported(hank.config):
         raise NotYetSupported(" and ".join(f"{use.feature} ({use.pointer})" for use in uses))
     required = hank.config.requirements.env if hank.config.requirements else ()

@@ -63,8 +63,7 @@ class Redactor:
         names = {clean_text(value.strip()): name for name, value in (secrets or {}).items()}
         # The longest first: a value that contains another one is the one that was meant.
         values = sorted((v for v in names if len(v) >= _MIN_SECRET_LENGTH), key=len, reverse=True)
-        # A tool that prints JSON shows a value with its quotes and newlines escaped.
-        known = {spelling: names[value] for value in values for spelling in (value, _json_spelling(value))}
+        known = {spelling: names[value] for value in values for spelling in _spellings(value)}
         kinds = [SecretKind(known[s], f"({re2.escape(s)})", re2.escape(_json_spelling(s))) for s in known]
         # Known values first: a pattern might take only a part of one.
         self._scans = [_Scan(kinds), _SPELLED] if kinds else [_SPELLED]
@@ -116,6 +115,12 @@ def _rewrite(value: Any, change: Callable[[str], str]) -> Any:
         new = [_rewrite(item, change) for item in value]
         return value if all(map(is_, new, value)) else new
     return value
+
+
+def _spellings(value: str) -> tuple[str, str, str]:
+    """A value as it is, in JSON, and in JSON within JSON: tools print it, agents wrap what tools print."""
+    once = _json_spelling(value)
+    return value, once, _json_spelling(once)
 
 
 def _json_spelling(text: str) -> str:

@@ -121,7 +121,7 @@ def test_the_value_of_a_known_variable_is_found_anywhere() -> None:
 def test_a_known_value_is_found_in_text_in_json_and_in_json_within_text(value: str) -> None:
     redactor = Redactor({"S": value})
     inner = orjson.dumps({"password": value}).decode()
-    for text in (value, f"x{value}y", inner):
+    for text in (value, f"x{value}y", inner, orjson.dumps({"output": inner}).decode()):
         assert value.strip() not in redactor.text(text)
         assert "[redacted:S:" in redactor.text(text)
         assert suspected(text, redactor)

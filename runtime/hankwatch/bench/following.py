@@ -9,6 +9,7 @@ import anyio
 
 from hankwatch.core.clock import Clock
 from hankwatch.core.errors import UsageError
+from hankwatch.core.files import reading
 from hankwatch.events.envelope import Event
 from hankwatch.stream.damage import damage_named
 from hankwatch.stream.lock import holder, lock_path
@@ -27,7 +28,7 @@ def check_cursor(path: Path, cursor: int) -> None:
     require_cursor(cursor)
     if cursor == 0 or path.suffix == ".gz":
         return
-    with path.open("rb") as file:
+    with reading(path) as file:
         size = os.fstat(file.fileno()).st_size
         file.seek(min(cursor, size + 1) - 1)
         if file.read(1) != b"\n":

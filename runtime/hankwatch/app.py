@@ -32,6 +32,7 @@ from hankwatch.runner.control import Control
 from hankwatch.runner.execution import Execution, executions, new_execution_dir, prepare, require_data
 from hankwatch.runner.inbox import Inbox
 from hankwatch.runner.jobs import CodonJob, codon_jobs
+from hankwatch.runner.keeper import Keeper
 from hankwatch.runner.layout import Layout
 from hankwatch.runner.ledger import Ledger
 from hankwatch.runner.orders import Orders
@@ -282,6 +283,7 @@ async def open_run(
             layout=layout,
             clock=clock,
             archive=await _archive(layout),
+            keeper=Keeper(hank.config, ledger, control, layout, environ, clock),
             hank_dir=hank.hank_dir.resolve(),
             drain_s=settings.sentinel.drain_s,
             output_dir=_output_dir(settings),

@@ -11,7 +11,7 @@ import anyio
 import pytest
 from tests.support.hanks import codon, loop, sentinel
 from tests.support.laws import check_laws, moved_to, transition
-from tests.support.runs import Ran, Standin, run_here, stand_in, write_hank
+from tests.support.runs import Ran, Standin, killed_after, run_here, stand_in, write_hank
 
 from hankwatch.core.errors import UsageError
 from hankwatch.events.envelope import Event
@@ -46,19 +46,6 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Ran, Standin, Path]
         return await run_here(hank, folder / "run", environ=agent.environ, model=ScriptedModel("Seen."))
 
     return anyio.run(run), agent, hank
-
-
-def killed_after(ran: Ran, root: Path, event: Event) -> Ran:
-    """What a process would have left that was killed once it had written ``event``."""
-    shutil.copytree(ran.root, root, symlinks=True)
-    cut = Ran(root)
-    cut.journal.write_bytes(cut.journal.read_bytes()[: event.cursor])
-    # Reports follow the journal: those of sentinels that were unloaded are whole, none knows what was not written.
-    whole = sum(e.type == "sentinel.unloaded" for e in cut.events)
-    loads = [e.data["report"]["logFile"] for e in ran.of("sentinel.loaded")]
-    for path in loads[whole:]:
-        (root / path).unlink(missing_ok=True)
-    return cut
 
 
 async def resume(whole: tuple[Ran, Standin, Path], root: Path, event: Event) -> Ran:

@@ -4,7 +4,8 @@ The score is a JSON list of steps in the file ``$CLAUDE_SCORE``; each is ``[verb
 
 ``line OBJ`` · ``raw TEXT`` (no newline) · ``bytes TEXT`` (flushed byte by byte, then a newline) ·
 ``play FILE`` (every line of a recorded stream) · ``stderr N`` (N bytes) · ``stderr_text TEXT`` · ``sleep S`` · ``hang`` · ``ignore SIGTERM`` ·
-``children FILE`` (a grandchild two sessions away, its pid into FILE) · ``say_env NAME`` · ``close_stdout`` · ``until_eof`` ·
+``children FILE`` (a grandchild two sessions away, its pid into FILE) · ``say_env NAME`` · ``file PATH TEXT`` · ``remove PATH`` ·
+``close_stdout`` · ``until_eof`` ·
 ``exit CODE`` · ``kill SIGNAL`` · ``calls STEPS…`` (a list of steps for each call; the last one for all further ones).
 
 The call goes to ``$CLAUDE_SEEN``: argv, first line of stdin, working directory, environment; one more line per call
@@ -76,6 +77,10 @@ def perform(verb: str, arguments: list[Any]) -> None:
                 time.sleep(0.01)
         case "say_env", name:
             out(json.dumps(message(os.environ.get(name, "not set"))).encode() + b"\n")
+        case "file", path, text:
+            Path(path).write_text(text)
+        case "remove", path:
+            Path(path).unlink()
         case "close_stdout", *_:
             os.close(1)
         case "until_eof", *_:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -96,6 +97,19 @@ async def run_here(
     ran = Ran(root, result)
     assert ran.events  # law-abiding
     return ran
+
+
+def killed_after(ran: Ran, root: Path, event: Event) -> Ran:
+    """What a process would have left that was killed once it had written ``event``."""
+    shutil.copytree(ran.root, root, symlinks=True)
+    cut = Ran(root)
+    cut.journal.write_bytes(cut.journal.read_bytes()[: event.cursor])
+    # Reports follow the journal: those of sentinels that were unloaded are whole, none knows what was not written.
+    whole = sum(e.type == "sentinel.unloaded" for e in cut.events)
+    loads = [e.data["report"]["logFile"] for e in ran.of("sentinel.loaded")]
+    for path in loads[whole:]:
+        (root / path).unlink(missing_ok=True)
+    return cut
 
 
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:

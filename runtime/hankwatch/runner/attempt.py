@@ -15,11 +15,14 @@ from hankwatch.events.shapes import FailureReason, TokenCounts
 from hankwatch.runner.budget import Allowance, Exceeded, Meter, time_is_up
 from hankwatch.runner.context import RunContext
 from hankwatch.runner.control import CodonStop, StopReason
+from hankwatch.runner.files import FileTracker
+from hankwatch.runner.globs import Globs
 from hankwatch.runner.jobs import CodonJob
 from hankwatch.runner.pricing import estimate_usd
 from hankwatch.runner.rigs import Rig, RigEnd
 from hankwatch.runner.sessions import session_to_continue, session_usage
 from hankwatch.runner.state import CodonRecord, tokens_json
+from hankwatch.runner.tracked import TrackedFiles
 from hankwatch.runner.turn import Turn, TurnEnd
 from hankwatch.runner.verdict import Verdict, decide, not_begun, not_run, nothing_left
 from hankwatch.sentinels.loader import LoadFailure
@@ -42,10 +45,13 @@ class Attempt:
     """What it may use."""
     rig_is_ready: bool = False
     """An earlier attempt has set the rig up."""
+    reports: frozenset[str] = frozenset()
+    """Files that its sentinels write, relative to the execution directory."""
     last_copied: Path | None = None
     """Target of the rig's last copy."""
     _continued: str | None = None
     _translator: Translator = field(init=False)
+    _tracker: FileTracker = field(init=False)
     _meter: Meter = field(init=False)
     _exceeded: Exceeded | None = None
     _time_limit: Timer | None = None
@@ -62,6 +68,15 @@ class Attempt:
             tool_result_chars=job.tool_result_chars,
             redact=self.context.redactor.text,
         )
+        root = self.context.layout.agent_root
+        files = TrackedFiles(
+            Globs(job.codon.checkpointed_files),
+            job.codon_id,
+            job.base_codon_id,
+            roots=(str(root), str(root.resolve())),
+            is_report=lambda path: f"{root.name}/{path}" in self.reports,
+        )
+        self._tracker = FileTracker(root, files, emit=self.context.stream.emit, clock=self.context.clock)
 
     async def work(self) -> Verdict:
         """What the attempt comes to; every event up to the agent's end is emitted then.
@@ -82,9 +97,17 @@ class Attempt:
         self.context.ledger.move_codon("starting")
         if rig is not None:
             self.rig_is_ready, self.last_copied = True, rig.last_copied
-            self.context.stream.emit(rig.completed(self.job.codon_id, self.job.base_codon_id, created_checkpoint=False))
+            kept = await self.context.keeper.save("rig-setup") is not None
+            self.context.stream.emit(rig.completed(self.job.codon_id, self.job.base_codon_id, created_checkpoint=kept))
         try:
-            return await self._run_turns(self._first_command())
+            command = self._first_command()
+            await self._tracker.start()
+            async with self._tracker.watching():
+                verdict = await self._run_turns(command)
+            await self._tracker.finish()
+            self._close_account()
+            self._explain(verdict)
+            return verdict
         except InfrastructureError:
             raise
         except HankwatchError as error:
@@ -151,12 +174,8 @@ class Attempt:
                 exceeded=self._exceeded,
             )
             if not self._goes_on(verdict):
-                break
+                return verdict
             command = self._extend()
-        self._close_account()
-        if verdict.status == "failed":
-            self._explain(verdict, end)
-        return verdict
 
     def _goes_on(self, verdict: Verdict) -> bool:
         """Whether the codon is prompted again (``exhaustWithPrompt``)."""
@@ -252,6 +271,7 @@ class Attempt:
             else:
                 self._messages += isinstance(payload, AssistantAction)
                 self.context.stream.emit(payload)
+                self._tracker.note(payload)
 
     def _count(self, usage: TokenUsage) -> None:
         ledger, codon_id = self.context.ledger, self.job.codon_id
@@ -314,11 +334,14 @@ class Attempt:
         self._error(f"The agent could not be started: {error}{hint}", error.code, fatal=True)
         return not_run(FailureReason(type="unknown", retriable=False, message=str(error)))
 
-    def _explain(self, verdict: Verdict, end: TurnEnd) -> None:
+    def _explain(self, verdict: Verdict) -> None:
+        """Say why the agent failed, where it did."""
+        if verdict.status != "failed" or self._end is None:
+            return
         reason = verdict.reason.message if verdict.reason else None
         context: dict[str, Any] = {"facts": list(verdict.facts)}
-        if end.stderr.strip():
-            context["stderr"] = end.stderr.strip()[-_STDERR_SHOWN_CHARS:]
+        if stderr := self._end.stderr.strip():
+            context["stderr"] = stderr[-_STDERR_SHOWN_CHARS:]
         self._error(f"Codon {self.job.codon_id} failed: {reason}", "codon-failed", context=context)
 
     def _error(self, message: str, code: str, *, fatal: bool = False, context: dict[str, Any] | None = None) -> None:

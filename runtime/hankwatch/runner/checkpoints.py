@@ -133,24 +133,17 @@ class Checkpoints:
         for saved in await self.of_run(key.run_id):
             if saved.key == key:
                 return saved
-        _unlock(self.git.git_dir)
-        found = await anyio.to_thread.run_sync(scan, self.git.work_tree, globs)
-        try:
-            unreadable = await self._stage(found)
-        except GitMissing:
-            raise
-        except CheckpointFailed:
-            # A file went or changed its kind under git, or a crash of the machine damaged the index: once anew.
-            (self.git.git_dir / "index").unlink(missing_ok=True)
-            if (head := await self._head(key.run_id)) is not None:
-                await self.git.run("read-tree", head)
-            found = await anyio.to_thread.run_sync(scan, self.git.work_tree, globs)
-            unreadable = await self._stage(found)
+        unreadable = await self._take_up(key.run_id, globs)
         name = shorten(" ".join(strip_controls(clean_text(codon_name)).split()), _NAME_CHARS)
-        sha = await self._commit(key, name, at_ms)
+        sha = await self._commit(key.run_id, _message(key, name, at_ms), at_ms)
         saved = Saved(key, sha, name, at_ms)
         self._saved[key.run_id].append(saved)
         return replace(saved, is_new=True, unreadable=tuple(unreadable))
+
+    async def initial(self, run_id: str, globs: Globs, at_ms: int) -> str:
+        """Commit the workspace as a fresh run finds it; the sha. It is of no codon, so ``of_run`` leaves it out."""
+        await self._take_up(run_id, globs)
+        return await self._commit(run_id, f"initial [run:{run_id}]\n".encode(), at_ms)
 
     async def of_run(self, run_id: str) -> tuple[Saved, ...]:
         """The checkpoints of one run, oldest first; none for a run without."""
@@ -192,6 +185,22 @@ class Checkpoints:
         lines = await self.git.run("for-each-ref", "--format=%(objectname)", _branch(run_id))
         return lines[0].decode() if lines else None
 
+    async def _take_up(self, run_id: str, globs: Globs) -> list[PathError]:
+        """Bring the index to the workspace; what could not be read."""
+        _unlock(self.git.git_dir)
+        found = await anyio.to_thread.run_sync(scan, self.git.work_tree, globs)
+        try:
+            return await self._stage(found)
+        except GitMissing:
+            raise
+        except CheckpointFailed:
+            # A file went or changed its kind under git, or a crash of the machine damaged the index: once anew.
+            (self.git.git_dir / "index").unlink(missing_ok=True)
+            if (head := await self._head(run_id)) is not None:
+                await self.git.run("read-tree", head)
+            found = await anyio.to_thread.run_sync(scan, self.git.work_tree, globs)
+            return await self._stage(found)
+
     async def _stage(self, found: Scan) -> list[PathError]:
         """Bring the index to what was found; what could not be read."""
         unreadable = list(found.unreadable)
@@ -205,14 +214,13 @@ class Checkpoints:
         await self.git.run("update-index", "--add", "--remove", "--replace", "-z", "--stdin", stdin=names)
         return unreadable
 
-    async def _commit(self, key: Key, name: str, at_ms: int) -> str:
+    async def _commit(self, run_id: str, message: bytes, at_ms: int) -> str:
         (tree,) = await self.git.run("write-tree")
-        head = await self._head(key.run_id)
+        head = await self._head(run_id)
         parent = ("-p", head) if head else ()
         date = {"GIT_AUTHOR_DATE": f"@{at_ms // 1000} +0000", "GIT_COMMITTER_DATE": f"@{at_ms // 1000} +0000"}
-        message = _message(key, name, at_ms)
         (sha,) = await self.git.run("commit-tree", tree.decode(), *parent, stdin=message, env=date)
-        await self.git.run("update-ref", _branch(key.run_id), sha.decode(), head or "0" * 40)
+        await self.git.run("update-ref", _branch(run_id), sha.decode(), head or "0" * 40)
         return sha.decode()
 
 

@@ -1,6 +1,6 @@
 """One codon as a straight line of phases, its sentinels around it (spec hank 2, design "How it runs" 6)."""
 
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,6 +22,7 @@ from hankwatch.events.run import (
 from hankwatch.runner.archive import Owner, codon_folder, loop_folder
 from hankwatch.runner.attempt import Attempt
 from hankwatch.runner.budget import Allowance, allowance
+from hankwatch.runner.checkpoints import Status
 from hankwatch.runner.context import RunContext
 from hankwatch.runner.control import CodonStop, StopReason
 from hankwatch.runner.jobs import CodonJob
@@ -39,6 +40,7 @@ from hankwatch.stream.reader import JournalReader
 _ARCHIVED = frozenset({ArchiveCompleted.TYPE, ArchivePartial.TYPE})
 _AFTER_OUTPUTS = _ARCHIVED | {LoopIterationCompleted.TYPE}
 _CLOSING = frozenset({CodonCompleted.TYPE, StateSnapshot.TYPE, LoopIterationCompleted.TYPE})
+_CHECKPOINT: Mapping[str, Status] = {"completed": "completed", "failed": "error", "skipped": "skipped"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,8 @@ class CodonRun:
             observers = Observers(attached, self.job.codon_id, self.context)
             if CodonCompleted.TYPE not in told:
                 spent_usd = sum(state.get("totalCost") or 0.0 for state in record.sentinels)
-                self._complete(from_json(record.verdict), observers, {}, spent_usd)
+                verdict = from_json(record.verdict)
+                self._complete(verdict, observers, await self._checkpoint(verdict), spent_usd)
             if StateSnapshot.TYPE not in told:
                 await self._aftermath(observers)
             await self._close(observers, told)
@@ -168,6 +171,7 @@ class CodonRun:
             previous=latest(ledger.state.thread).get(self.step.previous or ""),
             allowance=self._allowance,
             rig_is_ready=self._rig_is_ready,
+            reports=attached.report_files,
             last_copied=self._last_copied,
         )
         verdict = await attempt.work()
@@ -177,8 +181,15 @@ class CodonRun:
             told = {"sentinelCount": len(ids), "sentinelIds": ids, "verdict": verdict.as_json()}
             ledger.move_codon("completing-sentinels", {**told, **attempt.metadata})
         await observers.finish_attempt()
-        self._complete(verdict, observers, attempt.metadata)
+        self._complete(verdict, observers, {**attempt.metadata, **await self._checkpoint(verdict)})
         await self._aftermath(observers)
+
+    async def _checkpoint(self, verdict: Verdict) -> dict[str, str]:
+        """Keep the workspace as the attempt left it; what its last transition says of that."""
+        if self.context.ledger.codon.final:  # told before a kill
+            return {}
+        sha = await self.context.keeper.save(_CHECKPOINT[verdict.status], verdict.as_json())
+        return {"checkpointSha": sha} if sha is not None else {}
 
     def _complete(
         self, verdict: Verdict, observers: Observers, of_agent: dict[str, Any], spent_usd: float = 0.0

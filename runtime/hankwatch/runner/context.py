@@ -8,6 +8,7 @@ from hankwatch.core.redaction import Redactor
 from hankwatch.hank.model import Hank
 from hankwatch.runner.archive import Archive
 from hankwatch.runner.control import Control
+from hankwatch.runner.keeper import Keeper
 from hankwatch.runner.layout import Layout
 from hankwatch.runner.ledger import Ledger
 from hankwatch.runner.settings import RunBudget
@@ -30,6 +31,7 @@ class RunContext:
     layout: Layout
     clock: Clock
     archive: Archive
+    keeper: Keeper
     hank_dir: Path
     """Where what the hank names stands; resolved."""
     drain_s: float

@@ -12,7 +12,7 @@ from hankwatch.runner.context import RunContext
 from hankwatch.runner.crash import end_orphans, mark_crashed
 from hankwatch.runner.jobs import CodonJob
 from hankwatch.runner.plan import Finish, StartCodon, last_done, next_step, step_of
-from hankwatch.runner.state import RunRecord
+from hankwatch.runner.state import RunRecord, latest
 from hankwatch.sentinels.sentinel import SentinelSummary
 
 
@@ -58,9 +58,10 @@ class Run:
         await end_orphans(ledger, self.context.clock)
         self.context.manager.close_left_loaded()
         ledger.start_run(await self._conditions())
+        await self.context.keeper.begin()
         while isinstance(step := await self._next(), StartCodon):
             await self._carry_out(step, CodonRun.run)
-        self._say_goodbye(step)
+        await self._say_goodbye(step)
         ledger.move("RunCompleted" if step.success else "RunFailed", {"reason": step.reason})
         return RunResult(
             step.success,
@@ -84,13 +85,17 @@ class Run:
                 with ledger.on_behalf_of(last.run_id):
                     await self._carry_out(step, CodonRun.go_on)
         mark_crashed(ledger)
-        source = {"runId": last.run_id, "afterCodon": last_done(hank, ledger.state.thread), "checkpointSha": ""}
+        after = last_done(hank, ledger.state.thread)
+        sha = latest(ledger.state.thread)[after].checkpoint_sha if after is not None else ""
+        source = {"runId": last.run_id, "afterCodon": after, "checkpointSha": sha}
         return {"type": "continuation", "source": source, "reason": "continue"}
 
-    def _say_goodbye(self, end: Finish) -> None:
+    async def _say_goodbye(self, end: Finish) -> None:
         hank, budget, context = self.context.hank, self.context.budget, self.context
         last_words = "All codons completed successfully. Server shutting down."
         context.stream.emit(Info(message=last_words if end.success else f"Shutting down: {end.reason}"))
+        if not end.success and context.ledger.run.codons:
+            await context.keeper.save("exit")
         if has_limits(hank, budget):
             context.stream.emit(summary(hank, budget, context.ledger.state.attempts))
 

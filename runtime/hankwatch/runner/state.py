@@ -24,6 +24,14 @@ _NEXT: Mapping[str, frozenset[str]] = {
     "completing-sentinels": FINAL,
 }
 
+_CHECKPOINT_KEYS: Mapping[str, str] = {
+    "rig-setup": "rigSetupCheckpoint",
+    "completed": "completionCheckpoint",
+    "error": "errorCheckpoint",
+    "skipped": "skipCheckpoint",
+}
+_END_CHECKPOINTS = ("completed", "skipped", "error")
+
 RunStatus = Literal["running", "completed", "failed", "crashed"]
 _RUN_ENDS: Mapping[str, RunStatus] = {"RunCompleted": "completed", "RunFailed": "failed", "RunCrashed": "crashed"}
 
@@ -67,6 +75,8 @@ class CodonRecord:
     """How often it was prompted again in the same session."""
     verdict: Mapping[str, Any] = field(default_factory=dict)
     """What the attempt comes to (``Verdict.as_json``); known from the agent's end on."""
+    checkpoints: Mapping[str, str] = field(default_factory=dict)
+    """Status (``rig-setup``, ``completed`` …) to the sha of the checkpoint made for it."""
     sentinels: tuple[Mapping[str, Any], ...] = ()
     """SentinelState of each sentinel, as last captured (reference 3.6)."""
 
@@ -84,6 +94,11 @@ class CodonRecord:
     def failure_reason(self) -> Mapping[str, Any] | None:
         """Why it failed."""
         return self.verdict.get("failureReason") if self.final else None
+
+    @property
+    def checkpoint_sha(self) -> str:
+        """Of the workspace as the attempt left it; empty without one."""
+        return next((self.checkpoints[name] for name in _END_CHECKPOINTS if name in self.checkpoints), "")
 
     @property
     def _duration_ms(self) -> int:
@@ -108,6 +123,7 @@ class CodonRecord:
             "previousSessionId": self.previous_session_id,
             "assistantMessageCount": self.assistant_messages,
             "extensionCount": self.extensions,
+            **{key: self.checkpoints.get(status) for status, key in _CHECKPOINT_KEYS.items()},
         }
         data |= {name: value for name, value in optional.items() if value}
         if self.final:
@@ -124,6 +140,8 @@ class Source:
     run_id: str
     after_codon: str | None
     """Runtime id of the last codon that still counts; None when all is done again."""
+    checkpoint_sha: str | None = None
+    """Of the workspace it goes on with; None without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,7 +303,8 @@ def _source(data: Mapping[str, Any]) -> Source | None:
     if not isinstance(source, Mapping):
         return None
     after = source.get("afterCodon")
-    return Source(str(source.get("runId", "")), str(after) if after is not None else None)
+    sha = source.get("checkpointSha")
+    return Source(str(source.get("runId", "")), str(after) if after is not None else None, str(sha) if sha else None)
 
 
 def _start_codon(run: RunRecord, step: Transition) -> RunRecord:
@@ -341,6 +360,13 @@ def _reduce_codon(codon: CodonRecord, step: Transition) -> CodonRecord:
             codon = replace(codon, assistant_messages=int(_number(data.get("newCount"), MAX_TOKENS) or 0))
         case "ExtensionCountUpdated":
             codon = replace(codon, extensions=int(_number(data.get("extensionCount"), MAX_TOKENS) or 0))
+        case "CheckpointCreated":
+            status, sha = data.get("status", data.get("checkpointType")), data.get("sha")
+            codon = replace(
+                codon,
+                checkpoints={**codon.checkpoints, str(status): str(sha)},
+                verdict=codon.verdict or data.get("verdict") or {},
+            )
         case "SentinelStatesUpdated":
             codon = replace(codon, sentinels=tuple(data.get("sentinelStates") or ()))
         case _:

@@ -76,6 +76,12 @@ class Attached:
         """One line for each, in load order."""
         return [sentinel.summary() for sentinel in self._sentinels]
 
+    @property
+    def report_files(self) -> frozenset[str]:
+        """Every file they write, relative to the execution directory."""
+        plans = [sentinel.report_plan for sentinel in self._sentinels]
+        return frozenset(path for plan in plans for path in (plan.log_file, plan.last_value_file) if path is not None)
+
     async def drain(self, budget_s: float, *, fresh_budget: bool = False) -> None:
         """Carry out all that was matched so far; what is left when ``budget_s`` is spent is abandoned.
 

@@ -13,6 +13,7 @@ from hankwatch.core.limits import within
 from hankwatch.events.envelope import Event, format_stamp
 from hankwatch.events.observers import (
     FatalErrorType,
+    ReportPlan,
     ReportToWebsocket,
     SentinelError,
     SentinelErrorType,
@@ -156,7 +157,7 @@ class Sentinel:
                 source=source.source,
                 source_path=source.source_path,
                 report_to_websocket=ReportToWebsocket(**shown),
-                report=self._loaded.report.plan(),
+                report=self.report_plan,
             )
         )
         for event in events:
@@ -258,6 +259,11 @@ class Sentinel:
             report=self._loaded.report.log.path.shown,
             unload_reason=self.unload_reason,
         )
+
+    @property
+    def report_plan(self) -> ReportPlan:
+        """The files it writes."""
+        return self._loaded.report.plan()
 
     def state(self) -> dict[str, Any]:
         """Its ``SentinelState`` for codon records (reference 3.6)."""

@@ -169,7 +169,7 @@ def test_a_hank_named_from_its_own_folder_has_an_absolute_directory(
 
 def test_a_feature_of_a_later_version_is_named_and_does_not_fail_validation(tmp_path: Path) -> None:
     content = hank(
-        codon("a", checkpointedFiles=["*"], mcp=True, autoCompact=False),
+        codon("a", waitForWatches=True, mcp=True, autoCompact=False),
         loop(codon("b", continuationMode="continue-previous")),
         watchdog="default",
     )
@@ -178,7 +178,7 @@ def test_a_feature_of_a_later_version_is_named_and_does_not_fail_validation(tmp_
     assert loaded.config is not None
     uses = {(use.feature, use.pointer) for use in unsupported(loaded.config)}
     assert uses == {
-        ("checkpointedFiles", "/hank/0/checkpointedFiles"),
+        ("waitForWatches", "/hank/0/waitForWatches"),
         ("mcp", "/hank/0/mcp"),
         ("watchdog", "/watchdog"),
     }

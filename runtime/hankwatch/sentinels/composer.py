@@ -9,7 +9,8 @@ from hankwatch.sentinels.history import Turn
 from hankwatch.sentinels.loader import LoadedSentinel
 from hankwatch.sentinels.prompts import render_prompts, trigger_context
 from hankwatch.sentinels.queue import Trigger
-from hankwatch.sentinels.window import Shown, estimate_tokens, fitted, request_tokens
+from hankwatch.sentinels.tokens import estimate_tokens
+from hankwatch.sentinels.window import Shown, counted, fitted
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class Composer:
         """The request for a trigger; raises ``RenderFault``.
 
         What does not fit into the model's window, the answer's share set aside, goes in this order: the oldest
-        turns of the conversation, the bodies of the oldest events, the oldest events.
+        turns of the conversation, long texts of events, the oldest events; see ``fitted``.
         """
         events = [event.envelope() for event in trigger.batch.events]
         extra_tokens = estimate_tokens(self._instructions)
@@ -56,14 +57,16 @@ class Composer:
             return await self._render(trigger, shown)
 
         messages, shown = await fitted(render, events, room_tokens)
-        turns = self._turns(request_tokens(messages) + extra_tokens)
+        turns = await self._turns(messages, extra_tokens)
         *system, user = messages
         sent = (*system, *_messages(turns), Message("user", user.content + self._instructions))
         return Composed(self._request(trigger, sent, events), user.content, shown.omitted)
 
-    def _turns(self, fixed_tokens: int) -> list[Turn]:
+    async def _turns(self, messages: tuple[Message, ...], extra_tokens: int) -> list[Turn]:
         conversation = self._sentinel.conversation
-        return [] if conversation is None else conversation.fitting(fixed_tokens, self._room_tokens)
+        if conversation is None:
+            return []
+        return conversation.fitting(await counted(messages) + extra_tokens, self._room_tokens)
 
     async def _render(self, trigger: Trigger, shown: Shown) -> tuple[Message, ...]:
         sentinel = self._sentinel

@@ -1,34 +1,41 @@
 """What fits into a model's context window, and what is left out when a prompt does not (spec sentinels 6)."""
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from anyio.to_thread import run_sync
+
 from hankwatch.events.envelope import EventData
+from hankwatch.sentinels.tokens import (
+    LEAST_FOR_A_CHARACTER,
+    TOKENS_PER_MESSAGE,
+    estimate_tokens,
+    request_tokens,
+)
 
 if TYPE_CHECKING:
     from hankwatch.llm.client import Message
 
-BYTES_PER_TOKEN = 3
-"""UTF-8 bytes that are counted as one token.
+__all__ = ["TOKENS_PER_MESSAGE", "Shown", "counted", "estimate_tokens", "fitted", "request_tokens"]
 
-No tokenizer is asked: each model has its own. English prose has four to five bytes to a token, the JSON of
-events about three, so the count errs on the side of too many.
-"""
-TOKENS_PER_MESSAGE = 4
-"""What a message costs beside its text."""
-_LONG_CHARS = 80
-"""A longer string of an event's data is left out with its body."""
-
-
-def estimate_tokens(text: str) -> int:
-    """Tokens of a text, rather too many than too few."""
-    return -(-len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN)
+STUB_CHARS = 300
+"""What is kept of each long text of an event, its beginning and its end, as long as that helps."""
+_LEAST_CHARS = 40
+"""What is kept of the newest event's texts in any case; ids, stamps and names are not longer."""
+_CHARS_OF_AN_ITEM = 8
+"""A list or a free-form object may have one item for so many characters of a text."""
+_MARK_CHARS = 42
+"""Room for what is said in place of the middle of a text."""
+_COUNTED_AT_ONCE_CHARS = 50_000
+"""More is counted in a thread."""
 
 
-def request_tokens(messages: "Iterable[Message]") -> int:
-    """Tokens of messages as they are sent."""
-    return sum(estimate_tokens(message.content) + TOKENS_PER_MESSAGE for message in messages)
+async def counted(messages: "Sequence[Message]") -> int:
+    """``request_tokens``, without keeping the event loop from others."""
+    if sum(len(message.content) for message in messages) <= _COUNTED_AT_ONCE_CHARS:
+        return request_tokens(messages)
+    return await run_sync(request_tokens, messages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +45,7 @@ class Shown:
     events: list[EventData]
     """Envelopes, in order."""
     shortened: int = 0
-    """How many of them, the oldest, are there without their long texts."""
+    """How many of them are there with their long texts cut."""
     dropped: int = 0
     """How many older ones are not there at all."""
 
@@ -51,7 +58,7 @@ class Shown:
     def notice(self) -> str:
         """What the prompt says of it."""
         said = [f"the oldest {self.dropped} are left out"] if self.dropped else []
-        said += [f"the oldest {self.shortened} shown are without their long texts"] if self.shortened else []
+        said += [f"the long texts of {self.shortened} are cut"] if self.shortened else []
         total = len(self.events) + self.dropped
         return f"[Shortened to fit the model's context window: of {total} events {' and '.join(said)}.]\n\n"
 
@@ -64,44 +71,101 @@ async def fitted(
 ) -> "tuple[tuple[Message, ...], Shown]":
     """The messages that ``render`` makes of as much of ``events`` as fits into ``room_tokens`` (None: of all).
 
-    First the oldest events lose their bodies, one after the other; when all have, the oldest go. A prompt that
-    is too long with a single event is returned nevertheless: its length is not the events' fault, and the
-    estimate may be too high.
+    Long texts are cut to ``STUB_CHARS``, the oldest events' first and the newest event's no more than has to be;
+    then the oldest events go; then the newest, which is always there, is cut further. A prompt that is too long
+    even so is returned nevertheless: its length is not the events' fault, and the estimate may be too high.
     """
     whole = Shown(events)
     messages = await render(whole)
-    if room_tokens is None or request_tokens(messages) <= room_tokens:
+    if room_tokens is None or await _fits(messages, room_tokens):
         return messages, whole
     # Each step up leaves more out, so the lowest that fits is found by halving.
-    low, high = 1, 2 * len(events) - 1
+    steps = _Steps(events)
+    low, high = 1, steps.last
     while low < high:
         middle = (low + high) // 2
-        if request_tokens(await render(_step(events, middle))) <= room_tokens:
+        if await _fits(await render(steps.shown(middle)), room_tokens):
             high = middle
         else:
             low = middle + 1
-    shown = _step(events, low)
+    shown = steps.shown(low)
     return await render(shown), shown
 
 
-def _step(events: Sequence[EventData], step: int) -> Shown:
-    """Step 1 … n: so many bodies are gone; n + 1 … 2n - 1: and so many events beyond n."""
-    dropped = max(0, step - len(events))
-    shortened = min(step, len(events)) - dropped
-    kept = events[dropped:]
-    return Shown([*map(_without_body, kept[:shortened]), *kept[shortened:]], shortened, dropped)
+async def _fits(messages: "Sequence[Message]", room_tokens: int) -> bool:
+    if sum(len(message.content) for message in messages) * LEAST_FOR_A_CHARACTER > room_tokens:
+        return False
+    return await counted(messages) <= room_tokens
 
 
-def _without_body(event: EventData) -> EventData:
-    """An event whose long strings are gone; its fields stay, so that a template finds what it names."""
-    return {**event, "data": _short(event["data"])}
+class _Steps:
+    """What may be left out, step by step, of at least one event."""
+
+    def __init__(self, events: Sequence[EventData]) -> None:
+        self._events = events
+        self._stubs = [_cut(event, STUB_CHARS) for event in events]
+        longest = max(_lengths(events[-1]["data"]), default=0)
+        self._older = len(events) - 1
+        self._newest_cuts = max(0, longest - STUB_CHARS)
+        self.last = 2 * self._older + self._newest_cuts + STUB_CHARS - _LEAST_CHARS
+        """The step that leaves out the most."""
+
+    def shown(self, step: int) -> Shown:
+        """The events after so many steps."""
+        stubs = min(step, self._older)
+        step -= stubs
+        cuts = min(step, self._newest_cuts)
+        step -= cuts
+        dropped = min(step, self._older)
+        step -= dropped
+        limit = STUB_CHARS + self._newest_cuts - cuts - step
+        newest = self._events[-1]
+        shown = [*self._stubs[dropped:stubs], *self._events[stubs : self._older]]
+        shown.append(_cut(newest, limit) if cuts or step else newest)
+        cut = sum(event is not given for event, given in zip(shown, self._events[dropped:], strict=True))
+        return Shown(shown, cut, dropped)
 
 
-def _short(value: Any) -> Any:
+def _lengths(value: Any) -> Iterator[int]:
+    """The lengths of all that can be cut, in characters of a text."""
+    if isinstance(value, str):
+        yield len(value)
+    elif isinstance(value, (list, dict)):
+        yield len(value) * _CHARS_OF_AN_ITEM
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _lengths(item)
+
+
+def _cut(event: EventData, limit: int) -> EventData:
+    """An event whose texts have at most ``limit`` characters, itself when none has more.
+
+    Its fields stay, so that a template finds what it names; lists and free-form objects lose their middle alike.
+    """
+    data = {key: _short(item, limit) for key, item in event["data"].items()}
+    return event if data == event["data"] else {**event, "data": data}
+
+
+def _short(value: Any, limit: int) -> Any:
+    if isinstance(value, str):
+        return _ends(value, limit)
     if isinstance(value, dict):
-        return {key: _short(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_short(item) for item in value]
-    if isinstance(value, str) and len(value) > _LONG_CHARS:
-        return f"[{len(value)} characters left out]"
-    return value
+        return {key: _short(item, limit) for key, item in _few([*value.items()], limit)}
+    return [_short(item, limit) for item in _few(value, limit)] if isinstance(value, list) else value
+
+
+def _few(items: list[Any], limit: int) -> list[Any]:
+    few = limit // _CHARS_OF_AN_ITEM
+    return items if len(items) <= few else items[: few - few // 3] + items[len(items) - few // 3 :]
+
+
+def _ends(text: str, limit: int) -> str:
+    """The beginning and the end of a text that is too long, two parts to one."""
+    if len(text) <= limit:
+        return text
+    if limit >= STUB_CHARS:
+        kept = limit - _MARK_CHARS
+        mark = f" [… {len(text) - kept:,} characters left out …] "
+    else:
+        mark = " … "
+        kept = limit - len(mark)
+    return text[: kept - kept // 3] + mark + text[len(text) - kept // 3 :]

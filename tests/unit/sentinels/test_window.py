@@ -9,7 +9,7 @@ from tests.support.sentinels import Desk, desk, scope, source
 
 from hankwatch.events.run import Info
 from hankwatch.llm.client import Message, ModelInfo, Unavailable
-from hankwatch.sentinels.window import Shown, estimate_tokens, fitted, request_tokens
+from hankwatch.sentinels.window import Shown, fitted, request_tokens
 from hankwatch.testing import ScriptedModel
 
 ALL = "{% for e in events %}{{ e.data.message }}|{% endfor %}{{ trigger.omitted }}"
@@ -39,7 +39,7 @@ def prompt(d: Desk, number: int = 0) -> str:
 
 async def fire(d: Desk, count: int, length: int) -> None:
     for number in range(count):
-        d.stream.emit(Info(message=f"{number}:" + "x" * length))
+        d.stream.emit(Info(message=f"{number}:" + ("some words " * length)[:length]))
     await d.manager.settle()
 
 
@@ -56,25 +56,65 @@ async def test_without_a_known_window_nothing_is_left_out(tmp_path: Path) -> Non
         assert len(prompt(d)) > 300_000
 
 
-async def test_the_oldest_events_lose_their_bodies_first_and_the_prompt_says_so(tmp_path: Path) -> None:
-    async with desk(tmp_path, model=Small(1_000)) as d, d.manager.attach(scope(), [counting(10)]) as attached:
-        await fire(d, 10, 300)
-        assert prompt(d).startswith(
-            "[Shortened to fit the model's context window: of 10 events the oldest 2 shown are without their long "
-            "texts.]\n\n[302 characters left out]|[302 characters left out]|2:xxx"
-        )
-        assert prompt(d).endswith("|2")
-        assert d.said("output")[0]["omitted"] == 2
-        assert attached.summaries()[0].omitted_events == 2
-
-
-async def test_then_the_oldest_events_go_and_the_newest_stays(tmp_path: Path) -> None:
-    async with desk(tmp_path, model=Small(250)) as d, d.manager.attach(scope(), [counting(50)]):
-        await fire(d, 50, 300)
+async def test_the_oldest_events_long_texts_are_cut_first_and_the_prompt_says_so(tmp_path: Path) -> None:
+    async with desk(tmp_path, model=Small(2_950)) as d, d.manager.attach(scope(), [counting(8)]) as attached:
+        await fire(d, 8, 1_000)
         notice, _, shown = prompt(d).partition("\n\n")
-        assert "of 50 events the oldest 39 are left out and the oldest 11 shown are without" in notice
-        assert shown.count("[303 characters left out]") == 11
-        assert d.said("output")[0]["omitted"] == 50
+        assert notice == "[Shortened to fit the model's context window: of 8 events the long texts of 3 are cut.]"
+        texts = shown.split("|")
+        assert [len(text) for text in texts[:-1]] == [*[289] * 3, *[1_002] * 5]
+        assert texts[0].startswith("0:some words")
+        assert texts[0].endswith("some words")
+        assert " [… 744 characters left out …] " in texts[0]
+        assert texts[-1] == "3"
+        assert d.said("output")[0]["omitted"] == 3
+        assert attached.summaries()[0].omitted_events == 3
+
+
+async def test_then_the_oldest_events_go_and_all_that_stay_can_be_read(tmp_path: Path) -> None:
+    async with desk(tmp_path, model=Small(1_000)) as d, d.manager.attach(scope(), [counting(50)]):
+        await fire(d, 50, 1_000)
+        notice, _, shown = prompt(d).partition("\n\n")
+        *texts, omitted = shown.split("|")
+        assert f"of 50 events the oldest {50 - len(texts)} are left out and the long texts of {len(texts)}" in notice
+        assert 4 < len(texts) < 12
+        assert [text[:8] for text in texts] == [f"{number}:some " for number in range(50 - len(texts), 50)]
+        assert all(len(text) > 250 for text in texts)
+        assert omitted == "50"
+
+
+async def test_short_events_go_whole_and_no_text_is_lost_with_them(tmp_path: Path) -> None:
+    async with desk(tmp_path, model=Small(600)) as d, d.manager.attach(scope(), [counting(100)]):
+        await fire(d, 100, 70)
+        notice, _, shown = prompt(d).partition("\n\n")
+        assert "are left out.]" in notice
+        assert [len(text) for text in shown.split("|")[:-1]] == [73] * (shown.count("|"))
+
+
+async def test_one_giant_event_keeps_as_much_of_its_beginning_and_end_as_fits(tmp_path: Path) -> None:
+    async with desk(tmp_path, model=Small(5_000)) as d, d.manager.attach(scope(), [counting(6)]):
+        for number in range(5):
+            d.stream.emit(Info(message=f"small {number}"))
+        d.stream.emit(Info(message="head " + "some words " * 100_000 + "tail"))
+        await d.manager.settle()
+        shown = prompt(d)
+        assert "the long texts of 1 are cut" in shown
+        assert "small 0|small 1|small 2|small 3|small 4|head some words" in shown
+        assert shown.endswith("words tail|1")
+        tokens = request_tokens(d.model.requests[0].messages)  # type: ignore[attr-defined]
+        assert 4_850 < tokens <= 4_900
+
+
+async def test_long_lists_and_free_form_objects_lose_their_middle(tmp_path: Path) -> None:
+    wide = {"list": list(range(10_000)), "object": {f"key {number}": number for number in range(10_000)}}
+    text = "{{ events[0].data.details.list | tojson }}{{ events[0].data.details.object | tojson }}"
+    async with desk(tmp_path, model=Small(2_000)) as d, d.manager.attach(scope(), [counting(1, text)]):
+        d.stream.emit(Info(message="m", details=wide))
+        await d.manager.settle()
+        assert request_tokens(d.model.requests[0].messages) <= 1_900  # type: ignore[attr-defined]
+        assert "[0,1,2," in prompt(d)
+        assert ",9999]" in prompt(d)
+        assert d.said("output")[0]["omitted"] == 1
 
 
 async def test_the_whole_request_fits_with_its_answer(tmp_path: Path) -> None:
@@ -93,7 +133,7 @@ async def test_the_whole_request_fits_with_its_answer(tmp_path: Path) -> None:
 async def test_turns_of_a_conversation_go_before_events_do(tmp_path: Path) -> None:
     talking = {"trimmingStrategy": {"type": "maxTurns", "maxTurns": 100}}
     config: dict[str, Any] = {"systemPromptText": "s", "conversational": talking}
-    async with desk(tmp_path, model=Small(1_000)) as d, d.manager.attach(scope(), [counting(1, **config)]):
+    async with desk(tmp_path, model=Small(1_400)) as d, d.manager.attach(scope(), [counting(1, **config)]):
         for _ in range(6):
             await fire(d, 1, 600)
         assert isinstance(d.model, ScriptedModel)
@@ -122,32 +162,31 @@ async def test_a_prompt_that_is_too_long_by_itself_is_sent_with_its_newest_event
     async with desk(tmp_path, model=Small(300)) as d, d.manager.attach(scope(), [counting(4, text)]):
         await fire(d, 4, 10)
         assert prompt(d).endswith("long 1")
-        assert d.said("output")[0]["omitted"] == 4
+        assert d.said("output")[0]["omitted"] == 3
 
 
-@given(st.lists(st.integers(0, 400), min_size=1, max_size=12), st.integers(0, 1_500))
-async def test_exactly_as_much_is_left_out_as_has_to_be(lengths: list[int], room: int) -> None:
-    texts = ["x" * length for length in lengths]
-    short = [f"[{len(text)} characters left out]" if len(text) > 80 else text for text in texts]
-    count = len(texts)
-    # Every prompt there can be, from the whole one to the newest event without its body.
-    bodies = [short[:gone] + texts[gone:] for gone in range(count + 1)]
-    longest_first = bodies + [short[gone:] for gone in range(1, count)]
+TEXTS = st.lists(st.text(st.sampled_from("ab c9{"), max_size=30), min_size=1, max_size=12)
 
-    def said(shown: list[str]) -> tuple[Message, ...]:
-        return (Message("user", "".join(f"<{text}>" for text in shown)),)
+
+@given(TEXTS, st.lists(st.integers(1, 60), min_size=12, max_size=12), st.integers(60, 3_000))
+async def test_what_is_shown_fits_where_it_can_and_the_newest_event_is_always_there_with_text(
+    texts: list[str], times: list[int], room: int
+) -> None:
+    whole = [f"{number} {text * repeated}" for number, (text, repeated) in enumerate(zip(texts, times, strict=False))]
 
     async def render(shown: Shown) -> tuple[Message, ...]:
-        return said([event["data"]["message"] for event in shown.events])
+        said = "".join(f"<{event['data']['message']}>" for event in shown.events)
+        return (Message("user", (shown.notice if shown.omitted else "") + said),)
 
-    wanted = next((said(p) for p in longest_first if request_tokens(said(p)) <= room), said(longest_first[-1]))
-    events = [{"id": str(n), "type": "info", "data": {"message": text}} for n, text in enumerate(texts)]
+    events: list[Any] = [{"id": str(n), "type": "info", "data": {"message": text}} for n, text in enumerate(whole)]
     messages, shown = await fitted(render, list(events), room)
     assert messages == await render(shown)
-    assert messages == wanted
-    assert shown.dropped + len(shown.events) == count
-    assert request_tokens(messages) <= room or shown.dropped == count - 1
-
-
-def test_a_token_is_counted_for_every_three_bytes() -> None:
-    assert [estimate_tokens(text) for text in ("", "a", "abc", "abcd", "日本")] == [0, 1, 1, 2, 2]
+    left = [event["data"]["message"] for event in shown.events]
+    least = request_tokens(await render(Shown([*shown.events[-1:]], 1, len(whole) - 1)))
+    assert request_tokens(messages) <= room or (len(left) == 1 and len(left[0]) <= 40 and least > room)
+    assert shown.dropped + len(left) == len(whole)
+    for text, given_text in zip(left, whole[shown.dropped :], strict=True):
+        assert text == given_text or (len(text) <= 1_800 and "…" in text and text[:5] == given_text[:5])
+    assert len(left[-1]) >= min(len(whole[-1]), 40)
+    assert shown.omitted == len(whole) - sum(a == b for a, b in zip(left[::-1], whole[::-1], strict=False))
+    assert shown.omitted > 0 or left == whole

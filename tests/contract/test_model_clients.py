@@ -88,8 +88,8 @@ async def test_a_refusal_says_why_and_what_to_do(candidate: Candidate) -> None:
 async def test_a_reply_has_text_tokens_and_cost(candidate: Candidate) -> None:
     reply = await candidate.client.complete(_ask(candidate.known))
     assert reply.text == "say ok"
-    assert reply.input_tokens > 0
-    assert reply.output_tokens > 0
+    assert reply.input_tokens
+    assert reply.output_tokens
     assert reply.cost_usd is not None
     assert not reply.truncated
 

@@ -98,7 +98,8 @@ class SentinelOutput(SentinelPayload):
     content: str | dict[str, Any] | list[Any]
     """The whole answer: text, or the validated value of a structured one."""
     cost: Usd | None
-    tokens: OutputTokens
+    tokens: OutputTokens | None
+    """None when the provider does not say, or says what cannot be."""
     event_count: Count
     cause: Maybe[TriggerCause] = None
     truncated: Maybe[bool] = None

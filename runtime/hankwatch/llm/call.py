@@ -156,7 +156,9 @@ def _outcome_json(outcome: ModelReply | ModelCallFailed | None) -> dict[str, Any
         case ModelReply():
             return {
                 "reply": {"text": outcome.text, "finishReason": outcome.finish_reason},
-                "tokens": {"input": outcome.input_tokens, "output": outcome.output_tokens},
+                "tokens": None
+                if outcome.input_tokens is None
+                else {"input": outcome.input_tokens, "output": outcome.output_tokens},
                 **_cost_json(outcome),
             }
         case ModelCallFailed():

@@ -8,8 +8,20 @@ from typing import Final
 
 from hankwatch.llm.client import ModelInfo, Unavailable, require
 from hankwatch.llm.registry import Entry, Price, read_registry, same_provider
+from hankwatch.llm.surroundings import snapshot
 
 _ALIASES: Final = {"google": "gemini"}
+_ADDRESSES: Final[Mapping[str, str]] = {
+    "anthropic": "https://api.anthropic.com",
+    "cerebras": "https://api.cerebras.ai/v1",
+    "gemini": "https://generativelanguage.googleapis.com/v1beta",
+    "groq": "https://api.groq.com/openai/v1",
+    "mistral": "https://api.mistral.ai/v1",
+    "openai": "https://api.openai.com/v1",
+    "openrouter": "https://openrouter.ai/api/v1",
+    "xai": "https://api.x.ai/v1",
+}
+"""The providers' own, so that nothing else can choose one; the library has the other providers'."""
 _LOCAL: Final = frozenset(
     {"docker_model_runner", "hosted_vllm", "lemonade", "llamafile", "lm_studio", "ollama", "ollama_chat", "xinference"}
 )
@@ -49,7 +61,7 @@ class Endpoint:
     api_key: str | None = field(default=None, repr=False)
     """None for local servers and clouds that bring their own credentials."""
     api_base: str | None = None
-    """None for the provider's own address."""
+    """None for the address that the library has for the provider."""
     priced: bool = True
     """False when the registry has no price of this model, whatever the library makes of its name."""
 
@@ -65,7 +77,7 @@ class ModelCatalog:
     """
 
     def __init__(self, env: Mapping[str, str]) -> None:
-        self._env = env
+        self._env = snapshot(env)
 
     def check(self, model: str) -> ModelInfo | Unavailable:
         """What is known of ``model``, or why it cannot be called.
@@ -139,7 +151,7 @@ class ModelCatalog:
         return Endpoint(
             f"{info.provider}/{name}" if own_dialect else f"openai/{name}",
             api_key=key if own_dialect else key or "none",
-            api_base=self.base_url(model),
+            api_base=self.base_url(model) or _ADDRESSES.get(info.provider),
             priced=info.priced,
         )
 

@@ -51,8 +51,9 @@ class ModelReply:
     """A finished call."""
 
     text: str
-    input_tokens: int
-    output_tokens: int
+    input_tokens: int | None
+    output_tokens: int | None
+    """Both None when the provider does not say, or says what cannot be (``usage``)."""
     cost_usd: float | None
     """Of all attempts; None when nothing of it is known, never 0 for unknown."""
     finish_reason: str = "stop"

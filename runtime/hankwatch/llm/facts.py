@@ -48,6 +48,11 @@ def unpriced_warning(model: str) -> str:
     return f"the price of {model} is not known: cost totals are lower bounds (≥)"
 
 
+def unstated_warning(model: str) -> str:
+    """What people are told about a model that states no believable usage."""
+    return f"a reply of {model} does not say what it used: cost totals are lower bounds (≥)"
+
+
 def model_facts(model: str, catalog: ModelCatalog) -> ModelFacts:
     """What is known of ``model``; asks neither the network nor the provider."""
     if model.startswith(_BUILTIN):

@@ -15,6 +15,7 @@ import orjson
 from hankwatch.core.errors import ModelCallFailed
 from hankwatch.core.text import shorten
 from hankwatch.llm.retry_after import retry_after_s
+from hankwatch.llm.wire import MAX_ERROR_BYTES, ReplyRefused
 
 _RETRIABLE_BELOW_500: Final = frozenset({408, 409, 425, 429})
 _OUT_OF_MONEY: Final = ("insufficient_quota", "exceeded your current quota", "billing")
@@ -26,7 +27,9 @@ _NOISE: Final = re.compile(
 )
 
 
-def classify(model: str, error: Exception, *, timeout_s: float, now: datetime) -> ModelCallFailed:
+def classify(
+    model: str, error: Exception, *, timeout_s: float, now: datetime, answered: bool = False
+) -> ModelCallFailed:
     """The failure of one attempt.
 
     Args:
@@ -34,25 +37,37 @@ def classify(model: str, error: Exception, *, timeout_s: float, now: datetime) -
         error: What the library raised.
         timeout_s: The attempt's limit, for the message.
         now: The wall clock (aware), against which a provider may name a time.
+        answered: The provider sent a reply, which the library could not read.
     """
     if isinstance(error, ModelCallFailed):
         return error
     causes = {type(cause).__name__: cause for cause in _chain(error)}
-    text = str(error).strip()
+    # The library repeats the provider's whole text, more than once.
+    text = str(error)[:MAX_ERROR_BYTES].strip()
     message = shorten(_message(text) or type(error).__name__, 500)
-    if (answered := causes.get("HTTPStatusError")) is not None:
-        return _refused(model, getattr(answered, "response", None), text, message, now)
+    if isinstance(refused := causes.get("ReplyRefused"), ReplyRefused):
+        return _not_taken(model, refused)
+    if (status_error := causes.get("HTTPStatusError")) is not None:
+        return _refused(model, getattr(status_error, "response", None), text, message, now)
     if causes.keys() & _UNREACHABLE:
         return ModelCallFailed(model, "the provider cannot be reached", retriable=True)
+    status = getattr(error, "status_code", None)
     # From here on the provider may have done its work, and charge for it.
+    retriable = True
     if causes.keys() & _HUNG_UP:
         reason = "the provider closed the connection without an answer"
-        return ModelCallFailed(model, reason, retriable=True, cost_usd=None)
-    status = getattr(error, "status_code", None)
-    if status == 408:
-        return ModelCallFailed(model, f"no reply within {timeout_s:g} s", retriable=True, cost_usd=None)
-    reason = f"no usable reply: {type(error).__name__}: {message}"
-    return ModelCallFailed(model, reason, retriable=status is not None and status >= 500, cost_usd=None)
+    elif status == 408:
+        reason = f"no reply within {timeout_s:g} s"
+    else:
+        reason = f"no usable reply: {type(error).__name__}: {message}"
+        # A reply of the wrong shape is as transient as one that is no JSON, whichever class the library has for it.
+        retriable = answered or (status is not None and status >= 500)
+    return ModelCallFailed(model, reason, retriable=retriable, cost_usd=None)
+
+
+def _not_taken(model: str, refused: ReplyRefused) -> ModelCallFailed:
+    cost_usd = None if refused.charged else 0.0
+    return ModelCallFailed(model, refused.reason, retriable=refused.retriable, status=refused.status, cost_usd=cost_usd)
 
 
 def _refused(model: str, response: Any, text: str, message: str, now: datetime) -> ModelCallFailed:

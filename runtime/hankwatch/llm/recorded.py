@@ -125,11 +125,10 @@ class _Line(_Part):
     def _outcome(self) -> ModelReply | ModelCallFailed:
         attempts = max(1, len(self.attempts))
         if self.reply is not None:
-            tokens = self.tokens or _Tokens(input=0, output=0)
             return ModelReply(
                 self.reply.text,
-                tokens.input,
-                tokens.output,
+                self.tokens.input if self.tokens else None,
+                self.tokens.output if self.tokens else None,
                 self.cost_usd,
                 self.reply.finish_reason,
                 call_id=self.call_id,

@@ -17,7 +17,7 @@ from hankwatch.llm.call import Call, redacted
 from hankwatch.llm.calls import CallLog
 from hankwatch.llm.catalog import ModelCatalog
 from hankwatch.llm.client import ModelClient, ModelInfo, ModelReply, ModelRequest, Unavailable, require
-from hankwatch.llm.facts import unpriced_warning
+from hankwatch.llm.facts import unpriced_warning, unstated_warning
 from hankwatch.llm.litellm import LitellmClient
 from hankwatch.llm.retries import Retries
 from hankwatch.llm.slots import Slots, SlotStatistics
@@ -139,4 +139,4 @@ class ModelRouter:
         """Once for each model: its cost is unknown, its reply is kept."""
         if reply.cost_usd is None and model not in self._unpriced:
             self._unpriced.add(model)
-            _LOG.warning("%s", unpriced_warning(model))
+            _LOG.warning("%s", unpriced_warning(model) if reply.input_tokens is not None else unstated_warning(model))

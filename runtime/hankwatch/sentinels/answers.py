@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -38,8 +38,9 @@ class Answer:
     """Text, or the valid value of a structured answer."""
     cost_usd: float | None
     """None when the cost of any call is unknown."""
-    input_tokens: int
-    output_tokens: int
+    input_tokens: int | None
+    output_tokens: int | None
+    """Both None when the tokens of any call are unknown."""
     truncated: bool
     """The model stopped at its output limit."""
     call_id: str | None
@@ -143,8 +144,17 @@ def _answer(content: Any, *replies: ModelReply) -> Answer:
     return Answer(
         content,
         cost_usd=sum(costs) if len(costs) == len(replies) else None,
-        input_tokens=sum(reply.input_tokens for reply in replies),
-        output_tokens=sum(reply.output_tokens for reply in replies),
+        input_tokens=_sum(reply.input_tokens for reply in replies),
+        output_tokens=_sum(reply.output_tokens for reply in replies),
         truncated=replies[-1].truncated,
         call_id=replies[-1].call_id,
     )
+
+
+def _sum(counts: Iterable[int | None]) -> int | None:
+    total = 0
+    for count in counts:
+        if count is None:
+            return None
+        total += count
+    return total

@@ -168,7 +168,7 @@ class Firing:
             output_type="text" if self._sentinel.answers is None else "structured",
             content=answer.content,
             cost=answer.cost_usd,
-            tokens=OutputTokens(input=answer.input_tokens, output=answer.output_tokens),
+            tokens=_tokens(answer),
             event_count=len(trigger.batch.events),
             cause=trigger.cause,
             truncated=True if answer.truncated else None,
@@ -216,3 +216,9 @@ def _failure(error: Exception, step: SentinelErrorType) -> Failure:
             return Failure("structured-output-invalid", str(error), retriable=True)
         case _:
             return Failure(step, f"{type(error).__name__}: {error}", retriable=False)
+
+
+def _tokens(answer: Answer) -> OutputTokens | None:
+    if answer.input_tokens is None or answer.output_tokens is None:
+        return None
+    return OutputTokens(input=answer.input_tokens, output=answer.output_tokens)

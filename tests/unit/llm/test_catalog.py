@@ -23,7 +23,9 @@ def test_a_listed_model_with_its_key_can_be_called() -> None:
     catalog = ModelCatalog({"ANTHROPIC_API_KEY": "a-key"})
     info = _info(catalog, "anthropic/claude-haiku-4-5")
     assert (info.provider, info.context_tokens, info.priced) == ("anthropic", 200_000, True)
-    assert catalog.endpoint("anthropic/claude-haiku-4-5") == Endpoint("anthropic/claude-haiku-4-5", api_key="a-key")
+    assert catalog.endpoint("anthropic/claude-haiku-4-5") == Endpoint(
+        "anthropic/claude-haiku-4-5", api_key="a-key", api_base="https://api.anthropic.com"
+    )
 
 
 def test_google_means_the_gemini_api() -> None:

@@ -1,23 +1,25 @@
-"""JSON Schema 2020-12, as answers are held to it (spec sentinels 7).
+"""JSON Schema 2020-12 and draft-07, as answers are held to it (spec sentinels 7).
 
-Runs in the worker, whose limits are the bound for time and memory. A ``pattern`` has JavaScript's meaning and runs
-in linear time where it can. Of the formats those in ``FORMATS`` are asserted; others only describe.
+Runs in the worker, whose limits are the bound for time and memory. Patterns have JavaScript's meaning and run
+in linear time where they can. Of the formats those in ``FORMATS`` are asserted; others only describe.
 """
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import date, datetime, time
+from fractions import Fraction
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any
 from urllib.parse import urlsplit
 from uuid import UUID
 
-from jsonschema import Draft202012Validator, FormatChecker, ValidationError
+from jsonschema import Draft7Validator, Draft202012Validator, FormatChecker, ValidationError
 from jsonschema.exceptions import SchemaError, best_match
 from jsonschema.validators import extend
 from referencing import Registry, Resource
 from referencing.exceptions import Unresolvable
-from referencing.jsonschema import DRAFT202012
+from referencing.jsonschema import DRAFT7, DRAFT202012
 
 from hankwatch.core.errors import SchemaFault
 from hankwatch.matching.regexes import RegexInvalid, compile_js
@@ -27,43 +29,57 @@ MAX_ERRORS = 20
 
 _MESSAGE_CHARS = 300
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_DRAFT_07 = "http://json-schema.org/draft-07/schema"
 _UNICODE_ONLY = re.compile(r"(?<!\\)(?:\\\\)*\\[pPu]\{")  # without the flag, JavaScript reads them as letters
-_SPELLED = {"$ref": str, "$dynamicRef": str, "pattern": str, "patternProperties": dict}
+_SPELLED: Mapping[str, type | tuple[type, ...]] = {
+    "$ref": str,
+    "$dynamicRef": str,
+    "pattern": str,
+    "patternProperties": dict,
+    "unevaluatedProperties": (dict, bool),
+}
 _PLAIN_VALUES = ("const", "enum", "default", "examples")  # what looks like a schema in there is none
+_REFERENCES = ("$ref", "$dynamicRef")
+_OF_THE_SAME_VALUE = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies")
+"""What stands below these is held against the same value as what stands around them."""
 
 
 def check(schema: dict[str, Any]) -> None:
     """Hold ``schema`` to JSON Schema itself.
 
     Raises:
-        SchemaFault: it is no 2020-12 schema, a reference leaves the document or leads nowhere, a pattern is no
-            regex.
+        SchemaFault: it is no schema of its draft, a reference leaves the document, leads nowhere or comes back to
+            itself without a step into the value, a pattern is no regex.
     """
-    dialect = schema.get("$schema", _DIALECT)
-    if str(dialect).removesuffix("#") != _DIALECT:
-        raise SchemaFault(f"/$schema: {dialect!r} is not supported: write {_DIALECT}")
+    draft = _draft(schema)
     try:
-        _Validator.check_schema(schema, format_checker=FormatChecker(formats=()))
+        draft.validator.check_schema(schema, format_checker=FormatChecker(formats=()))
     except SchemaError as error:
         raise SchemaFault(_told(error)) from error
-    resolver = Registry().resolver_with_root(Resource.from_contents(schema, default_specification=DRAFT202012))
+    resolver = Registry().resolver_with_root(Resource.from_contents(schema, default_specification=draft.rules))
+    sound: set[int] = set()
+    words = set()
     for pointer, word, value in _keywords(schema, ""):
-        try:
-            if word == "pattern":
-                if _UNICODE_ONLY.search(value):
-                    raise SchemaFault(f"{pointer}: \\p{{…}} and \\u{{…}} are not supported")
-                compile_js(value)
-            elif word == "patternProperties":
-                for pattern in value:
-                    re.compile(pattern)
-            elif not value.startswith("#"):
+        words.add(word)
+        if word == "pattern":
+            _check_pattern(value, pointer)
+        elif word == "patternProperties":
+            for pattern in value:
+                _check_pattern(pattern, pointer)
+        elif word in _REFERENCES:
+            if not value.startswith("#"):
                 raise SchemaFault(f"{pointer}: {value!r} leaves the document")
-            else:
-                resolver.lookup(value)
-        except (RegexInvalid, re.error) as error:
-            raise SchemaFault(f"{pointer}: is no regular expression: {error}") from error
-        except Unresolvable as error:
-            raise SchemaFault(f"{pointer}: {value!r} leads nowhere") from error
+            try:
+                endless = _is_endless({word: value}, resolver, (), sound)
+            except Unresolvable as error:
+                raise SchemaFault(f"{pointer}: {value!r} leads nowhere") from error
+            if endless:
+                raise SchemaFault(f"{pointer}: {value!r} refers to itself without end")
+    if words >= {"patternProperties", "unevaluatedProperties"}:
+        # The validator's own search for what was evaluated knows patterns of Python alone.
+        raise SchemaFault(
+            "unevaluatedProperties does not work together with patternProperties: write additionalProperties"
+        )
 
 
 def validate(schema: dict[str, Any], value: Any) -> list[str]:
@@ -72,7 +88,7 @@ def validate(schema: dict[str, Any], value: Any) -> list[str]:
     Of a failed choice the branch that came nearest is told. Raises ``SchemaFault`` as ``check``.
     """
     check(schema)
-    validator = _Validator(schema, format_checker=FORMATS, registry=Registry())
+    validator = _draft(schema).validator(schema, format_checker=FORMATS, registry=Registry())
     told: list[str] = []
     for error in validator.iter_errors(value):
         told.append(_told(best_match([error])))
@@ -95,7 +111,110 @@ def _pattern(_: Any, pattern: str, value: Any, __: Any) -> Iterator[ValidationEr
         yield ValidationError(f"{value!r} does not match {pattern!r}")
 
 
-_Validator = extend(Draft202012Validator, {"pattern": _pattern})
+def _pattern_properties(validator: Any, patterns: dict[str, Any], value: Any, _: Any) -> Iterator[ValidationError]:
+    if isinstance(value, dict):
+        for pattern, schema in patterns.items():
+            for key in _matching(pattern, value):
+                yield from validator.descend(value[key], schema, path=key, schema_path=pattern)
+
+
+def _additional_properties(validator: Any, allowed: Any, value: Any, schema: Any) -> Iterator[ValidationError]:
+    if not isinstance(value, dict):
+        return
+    known = {*schema.get("properties", ())}
+    for pattern in schema.get("patternProperties", ()):
+        known.update(_matching(pattern, value))
+    extra = [key for key in value if key not in known]
+    if isinstance(allowed, dict):
+        for key in extra:
+            yield from validator.descend(value[key], allowed, path=key)
+    elif not allowed and extra:
+        told = ", ".join(map(repr, extra))
+        yield ValidationError(
+            f"Additional properties are not allowed ({told} {'was' if extra[1:] == [] else 'were'} unexpected)"
+        )
+
+
+def _matching(pattern: str, value: dict[str, Any]) -> list[str]:
+    compiled = compile_js(pattern)
+    return [key for key in value if compiled.search(key)]
+
+
+def _multiple_of(validator: Any, factor: float, value: Any, _: Any) -> Iterator[ValidationError]:
+    # As decimals are written: the nearest binary fractions of 19.99 and 0.01 are no multiples.
+    if validator.is_type(value, "number") and (Fraction(str(value)) / Fraction(str(factor))).denominator != 1:
+        yield ValidationError(f"{value!r} is not a multiple of {factor}")
+
+
+_KEYWORDS = {
+    "additionalProperties": _additional_properties,
+    "multipleOf": _multiple_of,
+    "pattern": _pattern,
+    "patternProperties": _pattern_properties,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    validator: Any
+    rules: Any
+    """How references are read."""
+
+
+_DRAFTS = {
+    _DIALECT: _Draft(extend(Draft202012Validator, _KEYWORDS), DRAFT202012),
+    _DRAFT_07: _Draft(extend(Draft7Validator, _KEYWORDS), DRAFT7),
+}
+
+
+def _draft(schema: dict[str, Any]) -> _Draft:
+    dialect = schema.get("$schema", _DIALECT)
+    draft = _DRAFTS.get(str(dialect).removesuffix("#"))
+    if draft is None:
+        raise SchemaFault(f"/$schema: {dialect!r} is not supported: write {' or '.join(_DRAFTS)}")
+    return draft
+
+
+def _check_pattern(pattern: str, pointer: str) -> None:
+    if _UNICODE_ONLY.search(pattern):
+        raise SchemaFault(f"{pointer}: \\p{{…}} and \\u{{…}} are not supported")
+    try:
+        compile_js(pattern)
+    except RegexInvalid as error:
+        raise SchemaFault(f"{pointer}: is no regular expression: {error}") from error
+
+
+def _is_endless(schema: Any, resolver: Any, around: tuple[int, ...], sound: set[int]) -> bool:
+    """Whether holding a value against ``schema`` comes back to it with the same value.
+
+    Args:
+        schema: Any part of the document.
+        resolver: What its references are looked up with.
+        around: The parts that led here, by identity.
+        sound: The parts that are known to come to an end; those found are added.
+
+    Raises:
+        Unresolvable: a reference leads nowhere.
+    """
+    if not isinstance(schema, dict) or id(schema) in sound:
+        return False
+    if id(schema) in around:
+        return True
+    inside = (*around, id(schema))
+    for word in _REFERENCES:
+        if isinstance(schema.get(word), str):
+            found = resolver.lookup(schema[word])
+            if _is_endless(found.contents, found.resolver, inside, sound):
+                return True
+    for word in _OF_THE_SAME_VALUE:
+        part = schema.get(word)
+        branches = part if isinstance(part, list) else [part]
+        if word in {"dependentSchemas", "dependencies"} and isinstance(part, dict):
+            branches = [*part.values()]
+        if any(_is_endless(branch, resolver, inside, sound) for branch in branches):
+            return True
+    sound.add(id(schema))
+    return False
 
 
 def _keywords(schema: Any, pointer: str) -> Iterator[tuple[str, str, Any]]:

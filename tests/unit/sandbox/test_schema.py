@@ -1,8 +1,12 @@
 """How answers are held to a JSON Schema (spec sentinels 7)."""
 
+import json
+from decimal import Decimal
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hankwatch.core.errors import SchemaFault
 from hankwatch.sandbox import schema
@@ -21,7 +25,14 @@ JSON = dict[str, Any]
         ({"properties": {"a/b": {"pattern": "(?<=a"}}}, "/properties/a~1b/pattern: is no regular expression"),
         ({"pattern": r"^\p{L}+$"}, r"/pattern: \p{…} and \u{…} are not supported"),
         ({"patternProperties": {"(": {}}}, "/patternProperties: is no regular expression"),
-        ({"$schema": "http://json-schema.org/draft-04/schema#"}, "/$schema"),
+        ({"patternProperties": {"(?<=a": {}}}, "/patternProperties: is no regular expression"),
+        ({"patternProperties": {r"\p{L}": {}}}, r"/patternProperties: \p{…} and \u{…} are not supported"),
+        ({"patternProperties": {"a": {}}, "unevaluatedProperties": False}, "does not work together"),
+        (
+            {"$schema": "http://json-schema.org/draft-04/schema#"},
+            "write https://json-schema.org/draft/2020-12/schema or http://json-schema.org/draft-07/schema",
+        ),
+        ({"$schema": 5}, "/$schema: 5 is not supported"),
     ],
 )
 def test_a_schema_that_cannot_be_used_is_refused_with_its_place(broken: JSON, reason: str) -> None:
@@ -123,7 +134,92 @@ def test_types_are_those_of_json(value: Any, valid: bool) -> None:
     assert (schema.validate({"type": "integer"}, value) == []) is valid
 
 
-def test_a_schema_that_goes_in_circles_is_a_fault() -> None:
-    with pytest.raises(RecursionError) as caught:
-        schema.validate({"$ref": "#"}, 1)
-    assert schema.explain(caught.value) == ("is nested or refers to itself without end", None)
+@pytest.mark.parametrize(
+    "circle",
+    [
+        {"$ref": "#"},
+        {"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"},
+        {"$defs": {"a": {"anyOf": [{"type": "null"}, {"not": {"$ref": "#/$defs/a"}}]}}},
+        {"properties": {"x": {"allOf": [{"$ref": "#/properties/x"}]}}},
+        {"$defs": {"a": {"$anchor": "me", "if": {"$ref": "#me"}}}},
+        {"dependentSchemas": {"a": {"$dynamicRef": "#"}}},
+        {"$schema": "http://json-schema.org/draft-07/schema#", "dependencies": {"a": {"$ref": "#"}}},
+    ],
+)
+def test_a_schema_that_comes_back_to_itself_with_the_same_value_is_refused(circle: JSON) -> None:
+    with pytest.raises(SchemaFault, match="refers to itself without end"):
+        schema.check(circle)
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [
+        {"items": {"$ref": "#"}},
+        {"anyOf": [{"type": "string"}, {"additionalProperties": {"$ref": "#"}}]},
+        {"$defs": {"a": {"type": "string"}}, "allOf": [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/a"}]},
+        {"const": {"$ref": "#"}},
+    ],
+)
+def test_a_schema_may_come_back_to_itself_with_a_part_of_the_value(tree: JSON) -> None:
+    schema.check(tree)
+
+
+def test_many_references_to_references_are_checked_once_each() -> None:
+    chain: JSON = {f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(60)}
+    schema.check({"$defs": {**chain, "d60": {}}, "$ref": "#/$defs/d0"})
+
+
+def test_a_schema_of_draft_07_is_held_to_its_own_rules() -> None:
+    old: JSON = {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "definitions": {"word": {"type": "string", "pattern": r"^\w+$"}},
+        "properties": {"pair": {"items": [{"$ref": "#/definitions/word"}, {"type": "number"}]}},
+        "additionalProperties": False,
+    }
+    assert schema.validate(old, {"pair": ["a", 1]}) == []
+    assert schema.validate(old, {"pair": [1, "a"], "x": 1}) != []
+    assert len(schema.validate(old, {"pair": [1, "a"], "x": 1})) == 3
+
+
+@pytest.mark.parametrize(
+    ("pattern", "good", "bad"),
+    [(r"^\d+$", "12", "\u0661"), (r"(?<year>\d{4})", "2026", "x"), (r"^(a+)+$", "a" * 50, "a" * 5_000 + "!")],
+)
+def test_patterns_of_keys_have_the_meaning_of_javascript(pattern: str, good: str, bad: str) -> None:
+    closed = {"patternProperties": {pattern: {"type": "number"}}, "additionalProperties": False}
+    assert schema.validate(closed, {good: 1}) == []
+    assert len(schema.validate(closed, {good: "x"})) == 1
+    assert len(schema.validate(closed, {bad: 1})) == 1
+    others = {"patternProperties": {pattern: True}, "additionalProperties": {"type": "null"}}
+    assert schema.validate(others, {good: 1, bad: None}) == []
+    assert len(schema.validate(others, {good: 1, bad: 1})) == 1
+
+
+def test_all_keys_that_are_not_allowed_are_told_together() -> None:
+    closed: JSON = {"properties": {"a": {}}, "additionalProperties": False}
+    assert schema.validate(closed, {"a": 1, "b": 1}) == [
+        "(root): Additional properties are not allowed ('b' was unexpected)"
+    ]
+    assert "'b', 'c' were unexpected" in schema.validate(closed, {"b": 1, "c": 1})[0]
+
+
+@given(st.decimals(-10_000, 10_000, places=4), st.integers(1, 9_999), st.integers(0, 4))
+def test_a_multiple_is_one_of_decimals_as_they_are_written(number: Decimal, digits: int, places: int) -> None:
+    factor = Decimal(digits).scaleb(-places)
+    valid = schema.validate({"multipleOf": json.loads(str(factor))}, json.loads(str(number))) == []
+    assert valid is (number % factor == 0)
+
+
+@pytest.mark.parametrize(
+    ("factor", "value", "valid"),
+    [
+        (0.01, 19.99, True),
+        (0.01, 0.075, False),
+        (1e-300, 1e300, True),
+        (3, 10**40, False),
+        (0.1, "x", True),
+        (2, True, True),
+    ],
+)
+def test_multiples_have_no_rounding(factor: float, value: Any, valid: bool) -> None:
+    assert (schema.validate({"multipleOf": factor}, value) == []) is valid

@@ -34,6 +34,55 @@ def test_views_of_an_object_print_as_lists() -> None:
     assert render("{{ codon.keys() }}{{ codon.values() }}{{ codon.items()|list }}") == '["id"]["c#1"][["id","c#1"]]'
 
 
+@pytest.mark.parametrize(
+    "source",
+    [
+        "'' ~ V",
+        "V ~ ''",
+        "V|string",
+        "V|trim",
+        "V|replace('nothing', '')",
+        "V|indent",
+        "'%s'|format(V)",
+        "'%s' % V",
+        "'%s' % (V,)",
+        "'%(a)s' % {'a': V}",
+        "'{}'.format(V)",
+        "'{a}'.format(a=V)",
+        "'{0[0]}'.format([V])",
+        "'x'|replace('x', V)",
+        "[V]|join(',')",
+        "[{'a': V}]|join(',', attribute='a')",
+        "['', '']|join(V)",
+        "([V]|map('string')|list)[0]",
+        "V|safe",
+    ],
+)
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("events[0].data['items'][1:] + [none, true]", """["é <b> & 'q'",null,true]"""),
+        ("codon", '{"id":"c#1"}'),
+        ("[{'a': [codon]}]", '[{"a":[{"id":"c#1"}]}]'),
+    ],
+)
+def test_lists_and_objects_are_json_in_every_text_that_is_made_of_them(source: str, value: str, text: str) -> None:
+    assert render(f"{{% set V = {value} %}}{{{{ {source} }}}}") == text
+
+
+def test_of_what_is_no_list_a_text_is_made_as_ever() -> None:
+    assert render("{{ 1 ~ 'a' ~ 1.5 }} {{ '%03d' % 7 }} {{ '{:>3}'.format('a') }} {{ ['a', 1]|join('-') }}") == (
+        "1a1.5 007   a a-1"
+    )
+    assert render("{{ 'a'|upper }} {{ 'abc def'|truncate(3, true, '', 0) }} {{ 7 % 4 }}") == "A abc 3"
+    assert render("{{ codon|pprint }}") == '{\n  "id": "c#1"\n}'
+
+
+def test_a_concatenation_of_an_undefined_name_is_an_error() -> None:
+    with pytest.raises(UndefinedError):
+        render("{{ 'a' ~ nope }}")
+
+
 def test_a_field_comes_before_the_method_of_its_name() -> None:
     assert render("{{ events[0].data.items[0] }} {{ events[0].data.keys }}") == "1 a field"
     assert render("{% for name, value in codon.items() %}{{ name }}={{ value }}{% endfor %}") == "id=c#1"

@@ -33,6 +33,10 @@ _SPACE = "\t\n\v\f\r \xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\
 _CHECK = "(body) => { new Function('it', JSON.parse(body)); return '' }"
 _RENDER = """(body, context, exactly) => {
   const { parse, stringify, rawJSON } = JSON;
+  const method = (named) => Function.prototype.call.bind(named);  // as it is now, whatever the prompt replaces
+  const join = method(Array.prototype.join);
+  const includes = method(String.prototype.includes);
+  const toWellFormed = method(String.prototype.toWellFormed);
   const exact = (key, value, { source }) =>
     typeof value === 'number' && !Number.isSafeInteger(value) && /^-?[0-9]+$/.test(source) ? BigInt(source) : value;
   BigInt.prototype.toJSON = function () { return rawJSON(String(this)) };
@@ -46,8 +50,8 @@ _RENDER = """(body, context, exactly) => {
   });
   const given = new Function('it', parse(body))(it);
   if (typeof given !== 'string') return '';
-  const text = given.toWellFormed();
-  return text.includes('\\0') ? stringify(text) : ['=', text].join('');
+  const text = toWellFormed(given);
+  return includes(text, '\\0') ? stringify(text) : join(['=', text], '');
 }"""
 _MAX_SAFE_INTEGER = 2**53 - 1
 
@@ -81,7 +85,10 @@ def render(source: str, context: Mapping[str, Any]) -> str:
         raise RenderFault(fault.reason, program.template_line(fault)) from None
     if not given:
         raise RenderFault("the prompt returned before its end, without a text")
-    text: str = given[1:] if given[0] == "=" else loads(given)
+    try:
+        text: str = given[1:] if given[0] == "=" else loads(given)
+    except ValueError:
+        raise RenderFault("the prompt changed JavaScript itself, so that its text cannot be read") from None
     if len(text.encode()) > MAX_OUTPUT_BYTES:
         raise RenderFault(f"the prompt is longer than {MAX_OUTPUT_BYTES // 1024**2} MiB")
     return text

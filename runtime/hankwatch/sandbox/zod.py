@@ -45,11 +45,13 @@ def json_schema(text: str) -> dict[str, Any]:
         ImportError: the extra with the JavaScript engine is not installed.
     """
     try:
-        schema: dict[str, Any] = json.loads(call(_RECORDER.read_text(encoding="utf-8"), authored(_as_script(text))))
+        schema: Any = json.loads(call(_RECORDER.read_text(encoding="utf-8"), authored(_as_script(text))))
     except ScriptFault as fault:
         # What is missing at the end is noticed after it.
         line = None if fault.line is None else min(fault.line, text.count("\n") + 1)
         raise SchemaFault(fault.reason.removeprefix("TypeError: "), line) from None
+    except ValueError:
+        schema = None
     if not isinstance(schema, dict):  # a text that tampers with the engine may give anything
         raise SchemaFault("gives no Zod schema")
     return schema

@@ -166,6 +166,29 @@ def test_what_a_prompt_does_to_the_language_does_not_change_its_text() -> None:
 
 
 @pytest.mark.parametrize(
+    "change",
+    [
+        "String.prototype.toString = String.prototype.valueOf = () => 'b'",
+        "String.prototype.toWellFormed = () => 'b'",
+        "String.prototype.includes = () => { throw 1 }",
+        "Array.prototype.join = () => 'b'",
+        "Object.prototype.toJSON = () => 'b'",
+        "Function.prototype.call = Function.prototype.bind = () => 'b'",
+        "Array.prototype[Symbol.iterator] = null",
+    ],
+)
+@pytest.mark.parametrize("text", ["a", "a\0"])
+def test_no_method_that_a_prompt_replaces_comes_between_its_text_and_the_model(change: str, text: str) -> None:
+    assert render(f"<% {change} %>{text}") == text
+
+
+def test_a_text_that_cannot_be_read_is_a_fault_that_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(eta, "call", lambda *_: "not what was written")
+    with pytest.raises(RenderFault, match="the prompt changed JavaScript itself"):
+        render("a")
+
+
+@pytest.mark.parametrize(
     ("source", "reason", "line"),
     [
         ("a\nb <% it", "unclosed tag", 2),

@@ -418,7 +418,7 @@ def _router(
         environ,
         redactor=redactor,
         clock=clock,
-        call_log=CallLog(layout.calls, redactor=redactor, on_failure=_warn_of_call_log),
+        call_log=CallLog(layout.calls, redactor=redactor, on_failure=_warn_of_call_log, root=layout.root),
         max_concurrent_calls=settings.sentinel.max_concurrent_calls,
     )
 

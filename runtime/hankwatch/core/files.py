@@ -37,6 +37,41 @@ def open_regular(
     return fd
 
 
+def open_folder(name: str, *, dir_fd: int, create: bool) -> int:
+    """A descriptor of a folder in an open one; a link is not followed.
+
+    Raises:
+        OSError: it cannot be opened; ``ELOOP`` or ``ENOTDIR`` for a link, ``FileNotFoundError`` unless it may be made.
+    """
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        return os.open(name, flags, dir_fd=dir_fd)
+    except FileNotFoundError:
+        if not create:
+            raise
+    with suppress(FileExistsError):  # someone else made it between the two looks
+        os.mkdir(name, dir_fd=dir_fd)
+    return os.open(name, flags, dir_fd=dir_fd)
+
+
+def open_folder_below(root: Path, folder: Path) -> int:
+    """A descriptor of ``folder``, made when missing; no name below ``root``, which is trusted, may be a link.
+
+    Raises:
+        OSError: as ``open_folder``.
+        ValueError: ``folder`` is not ``root`` or below it.
+    """
+    parts = folder.relative_to(root).parts
+    fd = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    for name in parts:
+        try:
+            below = open_folder(name, dir_fd=fd, create=True)
+        finally:
+            os.close(fd)
+        fd = below
+    return fd
+
+
 def _check(facts: os.stat_result, shown: str, *, sole: bool) -> None:
     if stat.S_ISDIR(facts.st_mode):
         raise OSError(errno.EISDIR, os.strerror(errno.EISDIR), shown)

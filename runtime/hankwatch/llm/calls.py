@@ -6,7 +6,7 @@ from pathlib import Path
 
 import orjson
 
-from hankwatch.core.files import open_regular
+from hankwatch.core.files import open_folder_below, open_regular
 from hankwatch.core.redaction import Redactor
 from hankwatch.core.text import clean_json
 from hankwatch.llm.call import Call
@@ -17,10 +17,19 @@ class CallLog:
 
     Each line is one write, made when the call has ended, so a line is there whole or not at all; what a
     crash tore off is closed by a newline before the next line. Used on the loop's thread.
+
+    Args:
+        path: The file; folders that are missing are made.
+        redactor: Knows the secrets.
+        on_failure: Is told why a line could not be written.
+        root: No name of ``path`` below this folder may be a link. Default: the lowest folder that is there now.
     """
 
-    def __init__(self, path: Path, *, redactor: Redactor, on_failure: Callable[[OSError], None]) -> None:
-        self._path = path
+    def __init__(
+        self, path: Path, *, redactor: Redactor, on_failure: Callable[[OSError], None], root: Path | None = None
+    ) -> None:
+        self._path = path.absolute()
+        self._root = root.absolute() if root else next(folder for folder in self._path.parents if folder.is_dir())
         self._redactor = redactor
         self._on_failure = on_failure
 
@@ -33,9 +42,13 @@ class CallLog:
             self._on_failure(error)
 
     def _append(self, line: bytes) -> None:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
         # The folder lies within the agent's reach: no link is followed and nothing that blocks is opened.
-        file = open_regular(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o644, sole=True)
+        folder = open_folder_below(self._root, self._path.parent)
+        try:
+            flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
+            file = open_regular(self._path.name, flags, 0o644, dir_fd=folder, sole=True)
+        finally:
+            os.close(folder)
         try:
             status = os.fstat(file)
             torn = status.st_size > 0 and os.pread(file, 1, status.st_size - 1) != b"\n"

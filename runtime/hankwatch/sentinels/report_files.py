@@ -4,13 +4,13 @@ import errno
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from hankwatch.config.refs import check_ref
 from hankwatch.core.errors import PathRefused
-from hankwatch.core.files import open_regular, replace_at
+from hankwatch.core.files import open_folder, open_regular, replace_at
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
 
@@ -141,7 +141,7 @@ def _parent(path: ReportPath, *, create: bool) -> Iterator[int | None]:
     try:
         for name in path.parts[:-1]:
             try:
-                below = _open_directory(name, fd, create=create)
+                below = open_folder(name, dir_fd=fd, create=create)
             except FileNotFoundError:
                 yield None
                 return
@@ -152,18 +152,6 @@ def _parent(path: ReportPath, *, create: bool) -> Iterator[int | None]:
         yield fd
     finally:
         os.close(fd)
-
-
-def _open_directory(name: str, parent: int, *, create: bool) -> int:
-    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-    try:
-        return os.open(name, flags, dir_fd=parent)
-    except FileNotFoundError:
-        if not create:
-            raise
-    with suppress(FileExistsError):  # someone else made it between the two looks
-        os.mkdir(name, dir_fd=parent)
-    return os.open(name, flags, dir_fd=parent)
 
 
 def _refused(path: ReportPath, name: str, error: OSError) -> Exception:

@@ -1,7 +1,9 @@
 """The call log's file, and the digest that names a request."""
 
+import errno
 import json
 import os
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -94,6 +96,31 @@ def test_neither_a_link_nor_a_pipe_is_written_to(tmp_path: Path) -> None:
         _log(tmp_path / name, failures).write(CALL)
     assert len(failures) == 3
     assert victim.read_text() == "mine\n"
+
+
+@pytest.mark.parametrize("swapped", [".hankweave", ".hankweave/sentinels"])
+def test_no_folder_on_the_way_may_be_a_link(tmp_path: Path, swapped: str) -> None:
+    failures: list[OSError] = []
+    elsewhere, execution = tmp_path / "elsewhere", tmp_path / "execution"
+    (elsewhere / "sentinels").mkdir(parents=True)
+    path = execution / ".hankweave" / "sentinels" / "calls.jsonl"
+    path.parent.mkdir(parents=True)
+    log = CallLog(path, redactor=Redactor(), on_failure=failures.append, root=execution)
+    log.write(CALL)
+    (execution / swapped).rename(execution / "moved")
+    (execution / swapped).symlink_to(elsewhere)
+    log.write(CALL)
+    assert [file for file in elsewhere.rglob("*") if file.is_file()] == []
+    assert [failure.errno for failure in failures] == [errno.ENOTDIR]
+
+
+def test_a_folder_that_was_taken_away_is_made_again(tmp_path: Path) -> None:
+    path = tmp_path / "a" / "b" / "calls.jsonl"
+    log = _log(path)
+    log.write(CALL)
+    shutil.rmtree(tmp_path / "a")
+    log.write(CALL)
+    assert len(path.read_text().splitlines()) == 1
 
 
 def test_what_json_lacks_is_made_to_fit(tmp_path: Path) -> None:

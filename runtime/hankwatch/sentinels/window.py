@@ -72,23 +72,32 @@ async def fitted(
     """The messages that ``render`` makes of as much of ``events`` as fits into ``room_tokens`` (None: of all).
 
     Long texts are cut to ``STUB_CHARS``, the oldest events' first and the newest event's no more than has to be;
-    then the oldest events go; then the newest, which is always there, is cut further. A prompt that is too long
+    then the oldest events go, and the newest has what room they leave; it is always there, alone it is cut further.
+    A prompt that is too long
     even so is returned nevertheless: its length is not the events' fault, and the estimate may be too high.
     """
     whole = Shown(events)
     messages = await render(whole)
     if room_tokens is None or await _fits(messages, room_tokens):
         return messages, whole
-    # Each step up leaves more out, so the lowest that fits is found by halving.
     steps = _Steps(events)
-    low, high = 1, steps.last
-    while low < high:
-        middle = (low + high) // 2
-        if await _fits(await render(steps.shown(middle)), room_tokens):
-            high = middle
-        else:
-            low = middle + 1
-    shown = steps.shown(low)
+
+    async def fits(shown: Shown) -> bool:
+        return await _fits(await render(shown), room_tokens)
+
+    async def lowest(at: Callable[[int], Shown], low: int, high: int) -> int:
+        """The first place that fits, or ``high``: each leaves out more than the one before it."""
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if await fits(at(middle)) else (middle + 1, high)
+        return low
+
+    step = await lowest(steps.shown, 1, steps.last)
+    shown = steps.shown(step)
+    if shown.dropped > 0 and step <= steps.last_drop:
+        # Where an event went there is room, though not for an event: the newest one has it.
+        cuts = await lowest(lambda cuts: steps.after(shown.dropped, cuts), 0, steps.newest_cuts)
+        shown = steps.after(shown.dropped, cuts)
     return await render(shown), shown
 
 
@@ -106,22 +115,28 @@ class _Steps:
         self._stubs = [_cut(event, STUB_CHARS) for event in events]
         longest = max(_lengths(events[-1]["data"]), default=0)
         self._older = len(events) - 1
-        self._newest_cuts = max(0, longest - STUB_CHARS)
-        self.last = 2 * self._older + self._newest_cuts + STUB_CHARS - _LEAST_CHARS
+        self.newest_cuts = max(0, longest - STUB_CHARS)
+        """How many characters the newest event's longest text has beyond a stub."""
+        self.last_drop = 2 * self._older + self.newest_cuts
+        """The step that leaves the newest event alone, as a stub."""
+        self.last = self.last_drop + STUB_CHARS - _LEAST_CHARS
         """The step that leaves out the most."""
 
     def shown(self, step: int) -> Shown:
         """The events after so many steps."""
         stubs = min(step, self._older)
-        step -= stubs
-        cuts = min(step, self._newest_cuts)
-        step -= cuts
-        dropped = min(step, self._older)
-        step -= dropped
-        limit = STUB_CHARS + self._newest_cuts - cuts - step
+        cuts = min(step - stubs, self.newest_cuts)
+        dropped = min(step - stubs - cuts, self._older)
+        return self._shown(dropped, stubs, step - stubs - dropped)
+
+    def after(self, dropped: int, cuts: int) -> Shown:
+        """The stubs that are left when so many of the oldest events are gone, and the newest event."""
+        return self._shown(dropped, self._older, cuts)
+
+    def _shown(self, dropped: int, stubs: int, cuts: int) -> Shown:
         newest = self._events[-1]
         shown = [*self._stubs[dropped:stubs], *self._events[stubs : self._older]]
-        shown.append(_cut(newest, limit) if cuts or step else newest)
+        shown.append(_cut(newest, STUB_CHARS + self.newest_cuts - cuts) if cuts else newest)
         cut = sum(event is not given for event, given in zip(shown, self._events[dropped:], strict=True))
         return Shown(shown, cut, dropped)
 

@@ -105,6 +105,16 @@ async def test_one_giant_event_keeps_as_much_of_its_beginning_and_end_as_fits(tm
         assert 4_850 < tokens <= 4_900
 
 
+async def test_what_room_dropped_events_leave_the_newest_one_has(tmp_path: Path) -> None:
+    async with desk(tmp_path, model=Small(500)) as d, d.manager.attach(scope(), [counting(6)]):
+        await fire(d, 5, 1_000)
+        await fire(d, 1, 9_000)
+        shown = prompt(d)
+        assert "the oldest 4 are left out and the long texts of 2 are cut" in shown
+        tokens = request_tokens(d.model.requests[0].messages)  # type: ignore[attr-defined]
+        assert 360 < tokens <= 400
+
+
 async def test_long_lists_and_free_form_objects_lose_their_middle(tmp_path: Path) -> None:
     wide = {"list": list(range(10_000)), "object": {f"key {number}": number for number in range(10_000)}}
     text = "{{ events[0].data.details.list | tojson }}{{ events[0].data.details.object | tojson }}"

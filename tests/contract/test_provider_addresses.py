@@ -1,7 +1,9 @@
 """Where requests go when no base URL says otherwise; the client's transport lets respx stand in for the providers."""
 
+import importlib
 import json
 from collections.abc import AsyncIterator
+from typing import Any
 
 import httpx
 import pytest
@@ -10,6 +12,7 @@ import respx
 from hankwatch.llm.catalog import ModelCatalog
 from hankwatch.llm.client import Message, ModelRequest
 from hankwatch.llm.litellm import LitellmClient
+from hankwatch.llm.registry import read_registry
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(60)]
 
@@ -34,6 +37,15 @@ GEMINI_REPLY = {
     "candidates": [{"content": {"role": "model", "parts": [{"text": "ok"}]}, "finishReason": "STOP", "index": 0}],
     "usageMetadata": {"promptTokenCount": 10, "candidatesTokenCount": 1, "totalTokenCount": 11},
 }
+
+
+@pytest.mark.parametrize("model", ["groq/m", "mistral/m", "xai/m", "cerebras/m"])
+async def test_an_address_of_ours_is_the_one_that_the_library_has(model: str, client: LitellmClient) -> None:
+    provider = model.partition("/")[0]
+    library: Any = importlib.import_module("litellm")
+    _, _, _, address = library.get_llm_provider(model)
+    listed = next(name for name in read_registry() if name.startswith(f"{provider}/"))
+    assert ModelCatalog({f"{provider.upper()}_API_KEY": "k"}).endpoint(listed).api_base == address
 
 
 @pytest.fixture

@@ -18,7 +18,6 @@ _ADDRESSES: Final[Mapping[str, str]] = {
     "groq": "https://api.groq.com/openai/v1",
     "mistral": "https://api.mistral.ai/v1",
     "openai": "https://api.openai.com/v1",
-    "openrouter": "https://openrouter.ai/api/v1",
     "xai": "https://api.x.ai/v1",
 }
 """The providers' own, so that nothing else can choose one; the library has the other providers'."""

@@ -89,10 +89,12 @@ class LitellmClient:
             if self._module is not None:
                 return
             withhold()
-            with contain(failures.append):
-                self._module = await anyio.to_thread.run_sync(_import, abandon_on_cancel=True)
-            if self._module is None:
-                give_back()
+            try:
+                with contain(failures.append):
+                    self._module = await anyio.to_thread.run_sync(_import, abandon_on_cancel=True)
+            finally:
+                if self._module is None:
+                    give_back()
         if failures:
             reason = f"the package cannot be used: {failures[0]}"
             raise ModelCallFailed("litellm", reason, retriable=False) from failures[0]
@@ -165,15 +167,20 @@ class LitellmClient:
 
 
 def _import() -> ModuleType:
-    import litellm
+    # Its own hold: whoever waits for this thread may give up on it.
+    withhold()
+    try:
+        import litellm
 
-    # All three would write to the terminal that the run's own output goes to.
-    warnings.filterwarnings("ignore", message=_TYPED_DICT_WARNING)
-    litellm.suppress_debug_info = True
-    logging.getLogger("LiteLLM").setLevel(logging.ERROR)
-    module: ModuleType = litellm
-    _make_ready(module)
-    return module
+        # All three would write to the terminal that the run's own output goes to.
+        warnings.filterwarnings("ignore", message=_TYPED_DICT_WARNING)
+        litellm.suppress_debug_info = True
+        logging.getLogger("LiteLLM").setLevel(logging.ERROR)
+        module: ModuleType = litellm
+        _make_ready(module)
+        return module
+    finally:
+        give_back()
 
 
 @cache

@@ -41,10 +41,10 @@ def withhold() -> None:
     global _users  # noqa: PLW0603 - the environment is the process's, and so is the count of its users
     with _lock:
         _users += 1
-        if _users > 1:
-            return
-        for name in [name for name in os.environ if _steers(name) or name in _SETTINGS]:
-            _withheld[name] = os.environ.pop(name)
+        for name, value in list(os.environ.items()):
+            ours = _users > 1 and value == _SETTINGS.get(name)
+            if not ours and (_steers(name) or name in _SETTINGS):
+                _withheld[name] = os.environ.pop(name)
         os.environ.update(_SETTINGS)
 
 

@@ -44,6 +44,17 @@ def test_what_steers_the_library_is_withheld_until_nobody_needs_it(monkeypatch: 
     assert dict(os.environ) == before
 
 
+def test_what_is_set_later_is_withheld_from_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    withhold()
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://elsewhere")
+    withhold()
+    assert "OPENAI_BASE_URL" not in os.environ
+    assert os.environ["LITELLM_MODE"] == "PRODUCTION"
+    give_back()
+    give_back()
+    assert os.environ["OPENAI_BASE_URL"] == "http://elsewhere"
+
+
 def test_a_catalogue_of_the_process_sees_what_is_withheld(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_BASE", "http://documented")
     withhold()

@@ -113,10 +113,10 @@ class Sandbox:
         return schema
 
     async def check_schema(self, schema: Mapping[str, Any]) -> None:
-        """Hold ``schema`` to JSON Schema 2020-12 itself.
+        """Hold ``schema`` to JSON Schema itself, 2020-12 or draft-07.
 
         Raises:
-            SchemaFault: it is no schema, a ``$ref`` leaves the document or leads nowhere, a pattern is no regex.
+            SchemaFault: it is no schema, a ``$ref`` leaves the document, leads nowhere or to itself, a pattern is no regex.
         """
         await self._schema_job("schema", "check", dict(schema))
 

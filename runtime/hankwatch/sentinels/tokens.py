@@ -5,16 +5,18 @@ where classes meet: tokens seldom reach over such a place. The weights are fitte
 o200k, DeepSeek's and an early Claude's tokenizer makes of a text. Estimate divided by that most, as measured:
 
 ========================================================  ============
-agents' streams and journals (JSON), logs                 1.5 … 2.0
+agents' streams and journals                              1.5 … 3.0
+other JSON, paths, URLs, CSV                              1.1 … 2.0
 prose, Markdown, source text, diffs                       1.2 … 1.7
-UUIDs, hashes, base64, tokens, random letters and digits  1.1 … 2.4
-numbers, dates, addresses                                 1.1 … 2.2
-other scripts, emoji, box drawing                         1.1 … 3.6
+UUIDs, hashes, base64, random letters and digits          1.1 … 2.0
+numbers, dates, addresses                                 1.0 … 2.4
+other scripts, emoji, box drawing                         1.0 … 3.6
+identifiers in camel case                                 2.6
 runs of one character                                     3 … 12
 ========================================================  ============
 
-Too many where one character is repeated, since nobody's window overflows by that; too few only for text that was
-made of rare characters on purpose (random Han: 0.85).
+Too few only for what is hardly a prompt: characters drawn at random from all of Unicode (0.76) or from all of Han
+(0.85), and CRLFs without text between them (0.36, of DeepSeek's alone).
 """
 
 from collections.abc import Iterable

@@ -14,8 +14,8 @@ import orjson
 
 from hankwatch.core.errors import ModelCallFailed
 from hankwatch.core.text import shorten
+from hankwatch.llm.exchange import MAX_ERROR_BYTES, ReplyRefused
 from hankwatch.llm.retry_after import retry_after_s
-from hankwatch.llm.wire import MAX_ERROR_BYTES, ReplyRefused
 
 _RETRIABLE_BELOW_500: Final = frozenset({408, 409, 425, 429})
 _OUT_OF_MONEY: Final = ("insufficient_quota", "exceeded your current quota", "billing")

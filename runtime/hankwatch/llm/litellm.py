@@ -26,10 +26,10 @@ from hankwatch.core.errors import ModelCallFailed
 from hankwatch.core.text import shorten
 from hankwatch.llm.catalog import Endpoint, ModelCatalog
 from hankwatch.llm.client import ModelInfo, ModelReply, ModelRequest, Unavailable
+from hankwatch.llm.exchange import Exchange, exchange
 from hankwatch.llm.failures import classify
 from hankwatch.llm.surroundings import give_back, withhold
 from hankwatch.llm.usage import believable, believable_cost
-from hankwatch.llm.wire import Exchange, WireTransport, exchange
 
 _LOG = logging.getLogger(__name__)
 _TYPED_DICT_WARNING: Final = "Items? .* on TypedDict class"
@@ -191,6 +191,8 @@ def _make_ready(module: ModuleType) -> None:
 
 def _guard() -> None:
     """Every connection that litellm opens is a ``WireTransport``, through a proxy or not."""
+    from hankwatch.llm.wire import WireTransport
+
     handlers: Any = importlib.import_module("litellm.llms.custom_httpx.http_handler")
     # A version that builds its clients elsewhere must not be used unguarded.
     if not (hasattr(handlers, "AsyncHTTPTransport") and hasattr(handlers.AsyncHTTPHandler, "create_async_transport")):

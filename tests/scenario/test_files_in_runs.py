@@ -11,6 +11,7 @@ from tests.support.laws import moved_to, transition
 from tests.support.runs import Ran, killed_after, run_here, stand_in, write_hank
 
 from hankwatch.app import RunOptions, open_run
+from hankwatch.events.envelope import Event
 from hankwatch.runner.layout import Layout
 from hankwatch.testing import ScriptedModel
 
@@ -114,6 +115,21 @@ async def test_a_failed_run_keeps_the_failed_attempt_and_its_exit(tmp_path: Path
     kinds = [transition(event) or event.data.get("message", "") for event in ran.events]
     assert kinds[-3:][0].startswith("Shutting down")
     assert kinds[-2:] == ["CheckpointCreated", "RunFailed"]
+
+
+async def test_a_skipped_codon_is_kept_as_such(tmp_path: Path) -> None:
+    agent = stand_in(tmp_path / "agent", INIT, ["file", "a.txt", "a"], ["hang"])
+    hank = write_hank(tmp_path / "hank", codon(**WATCHED))
+    async with open_run(RunOptions(hank, execution=tmp_path / "run"), environ=agent.environ) as live:
+
+        def at_the_file(event: Event) -> None:
+            if event.type == "file.updated":
+                live.control.skip()
+
+        live.stream.subscribe(at_the_file, name="test")
+        result = await live.carry_out()
+    assert result.success
+    assert checkpoints(Ran(tmp_path / "run")) == [("one", "skipped")]
 
 
 async def test_a_hank_that_watches_no_files_has_no_checkpoints(tmp_path: Path) -> None:

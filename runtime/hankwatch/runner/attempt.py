@@ -104,8 +104,8 @@ class Attempt:
             await self._tracker.start()
             async with self._tracker.watching():
                 verdict = await self._run_turns(command)
+                self._close_account()  # at once: the time until here is the agent's
             await self._tracker.finish()
-            self._close_account()
             self._explain(verdict)
             return verdict
         except InfrastructureError:

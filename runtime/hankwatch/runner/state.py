@@ -334,7 +334,8 @@ def _with_codon(run: RunRecord, step: Transition) -> RunRecord:
 
 def _reduce_codon(codon: CodonRecord, step: Transition) -> CodonRecord:
     data = step.data
-    if codon.status in {"initializing", "running"}:
+    # A checkpoint that tells the verdict is made after the agent's end, and so is what follows it.
+    if codon.status in {"initializing", "running"} and not codon.verdict and step.type != "CheckpointCreated":
         codon = replace(codon, agent_ended_at=step.at)
     match step.type:
         case "CodonTransitioned":

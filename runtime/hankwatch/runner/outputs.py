@@ -85,7 +85,7 @@ class Outputs:
 
         Files keep their path below the workspace. One whose name is taken by other content gets a number, and an
         ``info`` says so; the same content is copied once. gitignore does not matter; links are named and left out.
-        An ``error`` names all failures.
+        An ``error`` names all failures, or says that a stop came before all was copied.
 
         Raises:
             InfrastructureError: the journal failed.
@@ -101,18 +101,25 @@ class Outputs:
             message = f"{len(renamed)} output file(s) got another name, because theirs was taken"
             self.stream.emit(Info(message=message, code="output-renamed", details=details))
         stopped = self.stop.reason is not None
-        if self._failures and not stopped:
-            self.stream.emit(
-                ErrorEvent(
-                    message=f"Outputs of codon {self.codon_id} failed: {'; '.join(self._failures)}",
-                    codon=self.codon_id,
-                    base_codon_id=self.base_codon_id,
-                    fatal=True,
-                    severity="operation",
-                    code="output-failed",
-                )
-            )
+        if stopped:
+            so_far = "; ".join([f"{len(self._copied)} file(s) had been copied", *self._failures])
+            self._tell(f"Copying the outputs of codon {self.codon_id} was stopped: {so_far}", "output-stopped")
+        elif self._failures:
+            message = f"Outputs of codon {self.codon_id} failed: {'; '.join(self._failures)}"
+            self._tell(message, "output-failed", fatal=True)
         return OutputsEnd(tuple(self._copied), tuple(self._failures), stopped)
+
+    def _tell(self, message: str, code: str, *, fatal: bool = False) -> None:
+        self.stream.emit(
+            ErrorEvent(
+                message=message,
+                codon=self.codon_id,
+                base_codon_id=self.base_codon_id,
+                fatal=fatal,
+                severity="operation",
+                code=code,
+            )
+        )
 
     async def _before(self, group: OutputGroup, log: RawLog) -> bool:
         """Whether the group may be copied."""

@@ -135,13 +135,13 @@ async def test_links_are_left_out_and_named(tmp_path: Path) -> None:
     assert "folder, link" in bench.heard[0][1]["message"]
 
 
-async def test_a_stop_ends_the_command_and_copies_nothing(tmp_path: Path) -> None:
+async def test_a_stop_ends_the_command_copies_nothing_and_says_so(tmp_path: Path) -> None:
     bench = OutputBench(tmp_path, group("a", before=["sleep 600"]), files={"a": "1"})
     bench.timers.at(bench.stream.now_ms(), lambda _at: bench.stop.request(StopReason.FORCE_STOP))
     bench.stream.emit()
     end = await bench.outputs.run()
     assert end.stopped
-    assert bench.heard == []
+    assert [(kind, data["code"], data["fatal"]) for kind, data in bench.heard] == [("error", "output-stopped", False)]
     assert not bench.target.exists()
 
 

@@ -83,8 +83,6 @@ class RunOptions:
 class LiveRun:
     """A run that is open: started by ``carry_out``, steered by ``control`` and ``orders``, watched through ``stream``."""
 
-    run_id: str
-    """Markers of its children begin with it."""
     execution: Execution
     stream: EventStream
     control: Control
@@ -94,6 +92,11 @@ class LiveRun:
     clock: Clock
     _run: Run
     _failure: "_Failure"
+
+    @property
+    def run_id(self) -> str:
+        """Of the run it carries out now, another one after a rollback; markers of its children begin with it."""
+        return self._run.context.ledger.run_id
 
     @property
     def hank(self) -> Hank:
@@ -289,10 +292,10 @@ async def open_run(
             output_dir=_output_dir(settings),
             ignore_rig_failures=settings.run.ignore_rig_failures,
         )
-        orders = Orders(control, clock, stop_budget_s=settings.run.stop_budget_s)
+        orders = Orders(control, clock, settings.run.stop_budget_s, context.keeper.list_all)
         tasks.start_soon(_until_journal_fails, Inbox(run_id, layout, ledger, orders, clock).run)
-        run = Run(jobs, context, options.resume)
-        yield LiveRun(run_id, execution, stream, control, orders, settings, clock, run, failure)
+        run = Run(jobs, context, partial(_run_id, clock), journal.name_run, options.resume)
+        yield LiveRun(execution, stream, control, orders, settings, clock, run, failure)
 
 
 async def retry_sentinels(

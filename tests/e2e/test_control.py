@@ -35,8 +35,9 @@ def test_a_stopped_run_ends_in_order(cli: Cli, live: LiveRun) -> None:
 def test_what_the_run_refuses_exits_1_with_its_reason(cli: Cli, live: LiveRun) -> None:
     assert "waits for nothing" in cli.refused("control", "execution", "next", code="order-refused", exit_code=1).err
     cli.refused("control", "execution", "rollback", "last", code="order-refused", exit_code=1)
-    answer = cli("control", "execution", "checkpoints", "--json")
+    answer = cli("control", "execution", "rollback", "last-success", "--json")
     assert (answer.code, answer.json["data"]["code"]) == (1, "command-refused")
+    assert "0 checkpoint(s)" in cli("control", "execution", "checkpoints").out
     assert live.process.poll() is None
 
 

@@ -19,6 +19,8 @@ from hankwatch.stream.reader import JournalReader
 
 ANSWER_S = 10.0
 """How long the run has to answer."""
+ROLLBACK_S = 120.0
+"""How long it has for a rollback, which moves files."""
 _OF_A_CODON = {Order.SKIP, Order.FORCE_STOP}
 
 
@@ -46,7 +48,8 @@ def control(target: str, name: str, aim: str | None, *, config: Path | None, as_
     layout = found.execution.layout
 
     async def wait() -> Event:
-        return await ask(layout, command, within_s=ANSWER_S, clock=clock)
+        within_s = ROLLBACK_S if order is Order.ROLLBACK else ANSWER_S
+        return await ask(layout, command, within_s=within_s, clock=clock)
 
     answer = anyio.run(wait)
     if as_json:

@@ -19,6 +19,7 @@ from hankwatch.cli.view_model import Frame, View
 from hankwatch.core.errors import OrderRefused
 from hankwatch.core.tasks import task_group
 from hankwatch.runner.orders import Order
+from hankwatch.runner.rollback_plan import LAST_SUCCESS
 
 FRAME_S = 0.125
 """Between two drawings at least."""
@@ -93,7 +94,8 @@ class Live:
                 self._stops.ask()
             elif (order := _ORDERS.get(key)) is not None:
                 try:
-                    self._view.say(await self._live.orders.carry_out(order))
+                    target = LAST_SUCCESS if order is Order.ROLLBACK else None
+                    self._view.say(await self._live.orders.carry_out(order, target))
                 except OrderRefused as error:
                     self._view.say(f"{key}: {error}")
 

@@ -126,7 +126,13 @@ def control(
     order: Annotated[
         str, typer.Argument(metavar="ORDER", help="next, skip, stop, force-stop, rollback or checkpoints.")
     ],
-    aim: Annotated[str | None, typer.Argument(metavar="[TARGET]", help="What a rollback goes back to.")] = None,
+    aim: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[TARGET]",
+            help="What a rollback goes back to: a checkpoint's SHA, CODON, CODON:start|end or last-success.",
+        ),
+    ] = None,
     *,
     config: Config = None,
     as_json: Json = False,

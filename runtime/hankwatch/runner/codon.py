@@ -30,6 +30,7 @@ from hankwatch.runner.loops import iteration_completed
 from hankwatch.runner.observers import Observers
 from hankwatch.runner.outputs import Outputs
 from hankwatch.runner.plan import IterationEnd, StartCodon, is_done, iteration_end, retry_config, retry_wait_ms
+from hankwatch.runner.snapshots import snapshot
 from hankwatch.runner.state import latest, total_cost
 from hankwatch.runner.verdict import Verdict, from_json
 from hankwatch.sentinels.manager import Attached
@@ -225,23 +226,8 @@ class CodonRun:
         """What follows codon.completed, each step still observed and drained (spec hank 2.7)."""
         await self.context.stream.sync()
         await observers.drain()
-        self._snapshot()
+        self.context.stream.emit(snapshot(self.context.ledger))
         await observers.drain()
-
-    def _snapshot(self) -> None:
-        ledger, stream = self.context.ledger, self.context.stream
-        done = [record.as_json() for record in reversed(ledger.state.thread) if record.final]
-        stream.emit(
-            StateSnapshot.model_validate(
-                {
-                    "completedCodons": done,
-                    "fileTree": [],
-                    "totalCost": ledger.run.cost_usd,
-                    "totalTime": max(0, stream.now_ms() - ledger.started_ms),
-                    "isRollingBack": False,
-                }
-            )
-        )
 
     async def _close(self, observers: Observers, told: Collection[str]) -> None:
         """What follows the last attempt, except what is ``told`` already; each step is observed and drained."""

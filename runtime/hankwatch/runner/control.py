@@ -11,6 +11,9 @@ from enum import StrEnum
 
 import anyio
 
+from hankwatch.core.errors import OrderRefused
+from hankwatch.runner.rollback_plan import To
+
 
 class StopReason(StrEnum):
     """Why an agent was ended early; the first one stands."""
@@ -57,6 +60,16 @@ class CodonStop:
 
 
 @dataclass(slots=True)
+class GoBack:
+    """A rollback that a waiting run was asked for; its own line carries it out and answers."""
+
+    to: To
+    answer: str = ""
+    refusal: Exception | None = None
+    answered: anyio.Event = field(default_factory=anyio.Event)
+
+
+@dataclass(slots=True)
 class Control:
     """The one place where requests to a live run end; used on the loop's thread."""
 
@@ -70,6 +83,7 @@ class Control:
     """Each codon starts by itself; else each waits for ``next``."""
     _next: anyio.Event | None = None
     """There while the run waits for ``next``."""
+    _asked: "GoBack | None" = None
     _codon: CodonStop | None = None
     _on_stop: list[Callable[[], None]] = field(default_factory=list)
 
@@ -116,20 +130,39 @@ class Control:
         finally:
             self._on_stop.remove(call)
 
-    async def hold(self) -> None:
-        """Wait for ``next``, or for the run to be asked to stop."""
+    async def hold(self) -> "GoBack | None":
+        """Wait for ``next``, or for the run to be asked to stop; for what else is asked, which the run answers."""
         self._next = anyio.Event()
         with self.on_stop(self._next.set):
             if not self.stopping:
                 await self._next.wait()
         self._next = None
+        asked, self._asked = self._asked, None
+        return asked
 
     def next(self) -> bool:
         """Let a waiting run go on; False when it does not wait."""
-        if self._next is None:
+        if self._next is None or self._next.is_set():
             return False
         self._next.set()
         return True
+
+    async def go_back(self, to: To) -> str:
+        """Let a waiting run roll back and wait again; says what was done.
+
+        Raises:
+            OrderRefused: it does not wait, or cannot be rolled back; why.
+        """
+        if not self.next():
+            raise OrderRefused(
+                "a rollback is for a run that waits between codons: `run --no-autostart` does before each,"
+                " with --resume also where an earlier run ended"
+            )
+        asked = self._asked = GoBack(to)
+        await asked.answered.wait()
+        if asked.refusal is not None:
+            raise OrderRefused(str(asked.refusal)) from asked.refusal
+        return asked.answer
 
     def skip(self) -> bool:
         """Skip the current codon; False when none is running."""

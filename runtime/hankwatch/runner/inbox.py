@@ -81,8 +81,7 @@ class Inbox:
 
     async def take_all(self) -> None:
         """Take what lies in the folder; nothing before the run has begun."""
-        run = self.ledger.state.current
-        if run is not None and run.run_id == self.run_id:
+        if any(one.run_id == self.run_id for one in self.ledger.state.runs):
             for name in self._names():
                 await self._take(name)
 
@@ -119,8 +118,9 @@ class Inbox:
             self.ledger.stream.emit(Info(message=done, code="command-done", command_id=command.id))
 
     def _require_meant(self, command: Command) -> None:
-        if command.run != self.run_id:
-            raise OrderRefused(f"it is meant for run {command.run}, this is {self.run_id}")
+        own = self.ledger.run.run_id  # another one after a rollback
+        if command.run != own:
+            raise OrderRefused(f"it is meant for run {command.run}, this is {own}")
         current = self.ledger.run.current
         if command.codon is not None and (current is None or current.codon_id != command.codon):
             raise OrderRefused(f"it is meant for codon {command.codon}, which does not run")

@@ -1,6 +1,7 @@
 """Makes the checkpoints of a run and tells them; a run whose git is missing or fails goes on without (reference 3.7)."""
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Container, Iterable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
@@ -8,7 +9,7 @@ from typing import Any, TypeVar
 import anyio
 
 from hankwatch.core.clock import Clock
-from hankwatch.core.errors import CheckpointFailed
+from hankwatch.core.errors import CheckpointFailed, OrderRefused
 from hankwatch.core.limits import within
 from hankwatch.events.run import ErrorEvent, Info
 from hankwatch.hank.model import Codon, Hank
@@ -18,6 +19,8 @@ from hankwatch.runner.globs import Globs
 from hankwatch.runner.layout import Layout
 from hankwatch.runner.ledger import Ledger
 
+_NAMED = 10
+"""Checkpoints that are listed for people."""
 _SHARE = 1 / 3
 """Of what a stopping run keeps back for its end, what its checkpoints leave to the rest."""
 
@@ -41,17 +44,20 @@ class Keeper:
     clock: Clock
     _checkpoints: Checkpoints | None = None
     _is_off: bool = field(init=False)
+    _turn: anyio.Lock = field(default_factory=anyio.Lock)
+    """Git works for one at a time."""
 
     def __post_init__(self) -> None:
         self._is_off = not any(codon.checkpointed_files for _, codon in self.hank.codons())
 
     async def begin(self) -> None:
-        """Once RunStarted is told: go on from the checkpoint the run goes on from, or make a fresh run's initial one.
+        """Once a RunStarted is told: go on from the checkpoint the run goes on from, or make a fresh run's initial one.
 
         Raises:
             InfrastructureError: the journal failed.
         """
         ledger, run = self.ledger, self.ledger.run
+        self._checkpoints = None  # its children bear the run's id
         if (source := run.source) is not None:
             await self._do(lambda made: made.begin(run.run_id, from_sha=source.checkpoint_sha))
             return
@@ -74,8 +80,7 @@ class Keeper:
         ledger, codon = self.ledger, self.ledger.codon
         if status in codon.checkpoints:
             return codon.checkpoints[status]
-        started = {record.base_codon_id for record in ledger.state.thread}
-        globs = _globs(one for _, one in self.hank.codons() if one.id in started)
+        globs = self.globs({record.base_codon_id for record in ledger.state.thread})
         key = Key(ledger.run_id, codon.codon_id, codon.attempt, status)
         at_ms = ledger.stream.now_ms()
         saved = await self._do(lambda made: made.save(key, codon.name or "", globs, at_ms))
@@ -93,6 +98,43 @@ class Keeper:
             data["verdict"] = dict(verdict)
         ledger.move("CheckpointCreated", data, codon_id=codon.codon_id)
         return saved.sha
+
+    def globs(self, codon_ids: Container[str | None]) -> Globs:
+        """What the checkpoints of these codons, by their authored ids, hold."""
+        return _globs(one for _, one in self.hank.codons() if one.id in codon_ids)
+
+    async def list_all(self) -> str:
+        """Tell the checkpoints of the runs that led to now, one ``checkpoint.list`` each; the same for people.
+
+        Raises:
+            OrderRefused: they cannot be read.
+        """
+        rows = []
+        try:
+            async with self.repository() as checkpoints:
+                for run in self.ledger.state.chain:
+                    self.ledger.stream.emit(listing := await checkpoints.listing(run.run_id))
+                    rows += listing.checkpoints
+        except CheckpointFailed as error:
+            raise OrderRefused(str(error)) from error
+        named = ", ".join(f"{row.codon_id}:{row.status} {row.sha[:12]}" for row in rows[-_NAMED:])
+        return f"{len(rows)} checkpoint(s)" + (f"; the last: {named}" if rows else "")
+
+    @asynccontextmanager
+    async def repository(self) -> AsyncIterator[Checkpoints]:
+        """The checkpoints, for nobody else while the body runs.
+
+        Raises:
+            GitMissing, CheckpointFailed: they cannot be opened.
+        """
+        async with self._turn:
+            if self._checkpoints is None:
+                # No codon's attempt has such a marker: its last part is a number there.
+                marker = f"{self.ledger.run_id}/checkpoints/git"
+                self._checkpoints = await Checkpoints.open(
+                    self.layout, environ=dict(self.environ), marker=marker, clock=self.clock
+                )
+            yield self._checkpoints
 
     async def _do(self, work: Callable[[Checkpoints], Awaitable[T]]) -> T | None:
         """What ``work`` comes to; None, and told why, where it cannot be done."""
@@ -112,13 +154,8 @@ class Keeper:
         return None
 
     async def _carry_out(self, work: Callable[[Checkpoints], Awaitable[T]]) -> T:
-        if self._checkpoints is None:
-            # No codon's attempt has such a marker: its last part is a number there.
-            marker = f"{self.ledger.run_id}/checkpoints/git"
-            self._checkpoints = await Checkpoints.open(
-                self.layout, environ=dict(self.environ), marker=marker, clock=self.clock
-            )
-        return await work(self._checkpoints)
+        async with self.repository() as checkpoints:
+            return await work(checkpoints)
 
     async def _in_time(self, work: Callable[[], Awaitable[T]]) -> T:
         """``work``; once the run is asked to stop, anew within what is left for that. It is safe to be cut short."""

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from hankwatch.events.codec import parse_stamp
@@ -47,13 +48,7 @@ class Ledger:
 
     def start_run(self, conditions: Mapping[str, Any]) -> None:
         """Emit RunStarted; from here on ``run`` is this process's run."""
-        data = {
-            "runFolder": f".hankweave/runs/{self.run_id}",
-            "gitBranch": f"run-{self.run_id}",
-            "startingConditions": dict(conditions),
-            "serverPid": os.getpid(),
-        }
-        self.move("RunStarted", data)
+        self.move("RunStarted", _of_start(self.run_id, conditions))
 
     @contextmanager
     def on_behalf_of(self, run_id: str) -> Iterator[None]:
@@ -70,6 +65,17 @@ class Ledger:
         """Emit one transition, and ``more`` in the same batch; the state is adopted once written."""
         return self._move(kind, self.run_id, data or {}, *more, codon_id=codon_id)
 
+    def continue_as(self, run_id: str, reason: str, conditions: Mapping[str, Any]) -> None:
+        """End this run and start ``run_id`` in one batch; from here on ``run`` is that one."""
+        now = format_stamp(self.stream.now_ms())
+        end = Transition("RunCompleted", {"runId": self.run_id, "reason": reason}, now)
+        start = Transition("RunStarted", {"runId": run_id, **_of_start(run_id, conditions)}, now)
+        ended = reduce(self.state, end)
+        payloads = _told("RunCompleted", end, ended), _told("RunStarted", start, reduce(ended, start))
+        for event, step in zip(self.stream.emit(*payloads), (end, start), strict=False):
+            self.state = reduce(self.state, replace(step, at=event.timestamp))
+        self.run_id = run_id
+
     def crash(self, run: RunRecord) -> None:
         """Mark an earlier run that has no end as crashed."""
         last = run.codons[-1].status if run.codons else None
@@ -80,25 +86,37 @@ class Ledger:
         self, kind: TransitionType, run_id: str, data: Mapping[str, Any], *more: Payload, codon_id: str | None = None
     ) -> tuple[Event, ...]:
         full = {"runId": run_id, **({"codonId": codon_id} if codon_id else {}), **data}
-        expected = reduce(self.state, Transition(kind, full, format_stamp(self.stream.now_ms())))
-        payload = StateTransition(
-            transition_type=kind,
-            run_id=run_id,
-            codon_id=codon_id,
-            base_codon_id=_base_id(expected, codon_id),
-            transition=EventTransition(type=kind, data=full),
-            resulting_state=ResultingState.model_validate(expected.resulting_state()),
-        )
-        events = self.stream.emit(payload, *more)
+        step = Transition(kind, full, format_stamp(self.stream.now_ms()))
+        events = self.stream.emit(_told(kind, step, reduce(self.state, step), codon_id), *more)
         # The stamp a reader of the journal sees is the event's own.
-        stamp = events[0].timestamp if events else format_stamp(self.stream.now_ms())
-        self.state = reduce(self.state, Transition(kind, full, stamp))
+        self.state = reduce(self.state, replace(step, at=events[0].timestamp) if events else step)
         return events
 
     def move_codon(self, target: str, metadata: Mapping[str, Any] | None = None, *more: Payload) -> None:
         """One CodonTransitioned of the current codon."""
         data = {"from": self.codon.status, "to": target, **({"metadata": dict(metadata)} if metadata else {})}
         self.move("CodonTransitioned", data, *more, codon_id=self.codon.codon_id)
+
+
+def _of_start(run_id: str, conditions: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "runFolder": f".hankweave/runs/{run_id}",
+        "gitBranch": f"run-{run_id}",
+        "startingConditions": dict(conditions),
+        "serverPid": os.getpid(),
+    }
+
+
+def _told(kind: TransitionType, step: Transition, expected: RunState, codon_id: str | None = None) -> StateTransition:
+    """The event of a step that leads to ``expected``."""
+    return StateTransition(
+        transition_type=kind,
+        run_id=str(step.data["runId"]),
+        codon_id=codon_id,
+        base_codon_id=_base_id(expected, codon_id),
+        transition=EventTransition(type=kind, data=dict(step.data)),
+        resulting_state=ResultingState.model_validate(expected.resulting_state()),
+    )
 
 
 def _base_id(state: RunState, codon_id: str | None) -> str | None:

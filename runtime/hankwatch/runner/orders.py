@@ -1,11 +1,13 @@
 """What people ask of a live run, from keys, command files and connections alike (design "How it runs" 12)."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
 from hankwatch.core.clock import Clock
 from hankwatch.core.errors import OrderRefused
 from hankwatch.runner.control import Control
+from hankwatch.runner.rollback_plan import read_target
 
 
 class Order(StrEnum):
@@ -33,6 +35,8 @@ class Orders:
     clock: Clock
     stop_budget_s: float
     """What a run that is asked to stop has until its end."""
+    list_checkpoints: Callable[[], Awaitable[str]]
+    """Tells what can be gone back to."""
 
     def stop(self) -> None:
         """End the run within its stop budget; asking again changes nothing."""
@@ -43,12 +47,12 @@ class Orders:
 
         Args:
             order: What is asked.
-            target: Where to go back to, for a rollback.
+            target: Where to go back to, for a rollback: a checkpoint's SHA or its beginning, a codon,
+                ``CODON:TYPE`` or ``last-success``.
 
         Raises:
             OrderRefused: it cannot be done, or not now.
         """
-        del target  # nothing that takes one is there yet
         match order:
             case Order.NEXT:
                 _require(self.control.next(), "the run waits for nothing: it starts its codons by itself, or one runs")
@@ -62,8 +66,11 @@ class Orders:
             case Order.STOP:
                 self.stop()
                 return "The run stops"
-            case Order.ROLLBACK | Order.CHECKPOINTS:
-                raise OrderRefused(f"{order.capitalize()}: not supported by this version yet")
+            case Order.ROLLBACK:
+                _require(bool(target), "a rollback needs a target")
+                return await self.control.go_back(read_target(target or ""))
+            case Order.CHECKPOINTS:
+                return await self.list_checkpoints()
 
 
 def _require(possible: bool, why_not: str) -> None:

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import stat
+import string
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,9 +12,20 @@ from typing import Final
 from hankwatch.core.errors import RollbackRefused
 from hankwatch.core.files import reading
 from hankwatch.runner.archive import Entry
-from hankwatch.runner.checkpoints import Blob, Saved
+from hankwatch.runner.checkpoints import Blob, Saved, Status
 from hankwatch.runner.moves import Step, displace, place
 
+LAST_SUCCESS: Final = "last-success"
+"""A target by name: the last checkpoint of a completed codon."""
+_KINDS: Final[Mapping[str, frozenset[Status]]] = {
+    "start": frozenset({"rig-setup"}),
+    "end": frozenset({"completed", "error", "skipped"}),
+    "rig-setup": frozenset({"rig-setup"}),
+    "completed": frozenset({"completed"}),
+    "error": frozenset({"error"}),
+    "skipped": frozenset({"skipped"}),
+}
+"""What of a codon can be named (reference 5), with the statuses of checkpoints that are meant."""
 _MIN_SHA: Final = 7
 _CHUNK_BYTES: Final = 1024 * 1024
 
@@ -48,7 +60,9 @@ class To:
     checkpoint: str | None = None
     """A SHA, or the beginning of one (7 characters at least)."""
     codon: str | None = None
-    """A codon's runtime id: its last checkpoint."""
+    """A codon's runtime id: its last checkpoint, or the last of ``kind``."""
+    kind: str | None = None
+    """``start``, ``end``, ``rig-setup``, ``completed``, ``error`` or ``skipped``."""
     last_success: bool = False
     """The last checkpoint of a completed codon."""
 
@@ -75,8 +89,11 @@ class Choice:
     @property
     def after_codon(self) -> str | None:
         """The codon after which the execution goes on, as a continuation's starting conditions name it."""
-        done = self.kept if self.keeps_its_codon else self.kept[:-1]
-        return done[-1].codon_id if done else None
+        own = self.kept[-1].codon_id
+        if self.keeps_its_codon:
+            return own
+        # Earlier attempts of it are undone with it: a thread is cut after the last record of a codon.
+        return next((codon.codon_id for codon in reversed(self.kept) if codon.codon_id != own), None)
 
     @property
     def starting_conditions(self) -> dict[str, object]:
@@ -109,17 +126,37 @@ def choose(thread: Sequence[ThreadCodon], to: To, others: Iterable[Sequence[Thre
     if to.checkpoint is not None:
         return _by_sha(thread, to.checkpoint, others)
     if to.codon is not None:
-        places = [index for index, codon in enumerate(thread) if codon.codon_id == to.codon and codon.last]
-        missing = f"codon {to.codon} has no checkpoint"
+        places = [i for i, codon in enumerate(thread) if codon.codon_id == to.codon and _last_of(codon, to.kind)]
+        missing = f"codon {to.codon} has no checkpoint" + (f" of type {to.kind}" if to.kind else "")
     else:
         places = [index for index, codon in enumerate(thread) if codon.succeeded and _completed(codon)]
         missing = "no codon has completed with a checkpoint yet"
     if not places:
         raise RollbackRefused(missing, hint="the checkpoint list names those there are")
     codon = thread[places[-1]]
-    target = codon.last if to.codon is not None else _completed(codon)
+    target = _last_of(codon, to.kind) if to.codon is not None else _completed(codon)
     assert target is not None
     return _at(thread, places[-1], target)
+
+
+def read_target(text: str) -> To:
+    """What an operator names: ``last-success``, a checkpoint's SHA, a codon, or ``CODON:TYPE``.
+
+    What could be a SHA is one; ``CODON:end`` names a codon whose id looks like that.
+    """
+    if text == LAST_SUCCESS:
+        return To(last_success=True)
+    codon, _, kind = text.rpartition(":")
+    if codon and kind in _KINDS:
+        return To(codon=codon, kind=kind)
+    is_sha = len(text) >= _MIN_SHA and set(text) <= set(string.hexdigits)
+    return To(checkpoint=text.lower()) if is_sha else To(codon=text)
+
+
+def _last_of(codon: ThreadCodon, kind: str | None) -> Saved | None:
+    if kind is None:
+        return codon.last
+    return next((saved for saved in reversed(codon.checkpoints) if saved.key.status in _KINDS[kind]), None)
 
 
 def _completed(codon: ThreadCodon) -> Saved | None:

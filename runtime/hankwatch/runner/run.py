@@ -13,6 +13,7 @@ from hankwatch.runner.crash import end_orphans, mark_crashed
 from hankwatch.runner.jobs import CodonJob
 from hankwatch.runner.plan import Finish, StartCodon, last_done, next_step, step_of
 from hankwatch.runner.state import RunRecord, latest
+from hankwatch.runner.timelines import answer, settle
 from hankwatch.sentinels.sentinel import SentinelSummary
 
 
@@ -41,6 +42,10 @@ class Run:
     jobs: Mapping[str, CodonJob]
     """By authored codon id."""
     context: RunContext
+    new_run_id: Callable[[], str]
+    """For the run that goes on after a rollback."""
+    name_holder: Callable[[str], None]
+    """Told when the process carries out another run."""
     resume: bool = False
     """Go on from the latest run of the execution."""
     _end: Finish | None = None
@@ -56,6 +61,7 @@ class Run:
         """
         ledger = self.context.ledger
         await end_orphans(ledger, self.context.clock)
+        await settle(self.context)
         self.context.manager.close_left_loaded()
         ledger.start_run(await self._conditions())
         await self.context.keeper.begin()
@@ -105,7 +111,10 @@ class Run:
         if control.autostart or control.stopping or (isinstance(step, Finish) and not step.success):
             return step
         self.context.stream.emit(_idle(step, self.context.ledger.run))
-        await control.hold()
+        while (asked := await control.hold()) is not None:
+            if await answer(asked, self.context, self.new_run_id(), self.name_holder):
+                message = "Rolled back; waiting until next is asked for"
+                self.context.stream.emit(ServerIdle(reason="rollback-completed", message=message))
         return self._step()
 
     def _step(self) -> StartCodon | Finish:

@@ -71,6 +71,11 @@ class Journal:
             undo.pop_all()
         return journal
 
+    def name_run(self, run: str) -> None:
+        """Let the lock name another run of this process; a disk that cannot take the name keeps the old one."""
+        with suppress(OSError):
+            self._lock.name_run(run)
+
     @property
     def dirty(self) -> bool:
         """Whether something appended still waits for a sync."""

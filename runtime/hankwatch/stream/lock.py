@@ -100,6 +100,14 @@ class OwnerLock:
             raise
         return cls(path, fd)
 
+    def name_run(self, run: str) -> None:
+        """Say that the holder carries out another run from now on.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        _name_holder(self._fd, run)
+
     def release(self) -> None:
         """Let go; safe to call twice."""
         if self._fd >= 0:

@@ -50,6 +50,10 @@ def command(**fields: Any) -> dict[str, Any]:
     return {"id": "c1", "run": RUN, "command": "skip", **fields}
 
 
+async def nothing() -> str:
+    return "none"
+
+
 @pytest.fixture
 def case(tmp_path: Path) -> Iterator[Case]:
     layout, clock = Layout(tmp_path), VirtualClock()
@@ -61,7 +65,9 @@ def case(tmp_path: Path) -> Iterator[Case]:
     ledger.move("CodonStarted", {"codonName": "Build", "baseCodonId": "build"}, codon_id="build")
     control, codon = Control(), CodonStop()
     control.enter(codon)
-    yield Case(layout, stream, control, codon, Inbox(RUN, layout, ledger, Orders(control, clock, 10.0), clock), clock)
+    yield Case(
+        layout, stream, control, codon, Inbox(RUN, layout, ledger, Orders(control, clock, 10.0, nothing), clock), clock
+    )
     stream.close()
 
 

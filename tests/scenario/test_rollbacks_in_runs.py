@@ -1,0 +1,190 @@
+"""A waiting run can be taken back to a checkpoint: files, archive and journal, and it goes on from there."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import anyio
+import pytest
+from tests.support.hanks import codon
+from tests.support.laws import transition
+from tests.support.runs import Ran, environment, killed_after, run_here, write_hank
+
+from hankwatch.app import LiveRun, RunOptions, open_run
+from hankwatch.core.errors import OrderRefused
+from hankwatch.core.limits import within
+from hankwatch.events.envelope import Event
+from hankwatch.runner import rollback
+from hankwatch.runner.orders import Order
+from hankwatch.runner.run import RunResult
+from hankwatch.stream.lock import holder, lock_path
+
+LINES = (
+    '{"type":"system","subtype":"init","session_id":"s"}',
+    '{"type":"result","subtype":"success","is_error":false,"result":"done","session_id":"s"}',
+)
+PROGRESS = "rollback.progress"
+AT = "rollback.codonCheckpoint"
+Orders = list[tuple[Order, str | None]]
+NEXT = (Order.NEXT, None)
+BACK = (Order.ROLLBACK, "one")
+
+
+def two_codons(tmp_path: Path) -> Path:
+    """``one`` writes a.txt and b.log; ``two`` changes the one, archives the other, and copies a kit."""
+    (tmp_path / "agent.jsonl").write_text("\n".join(LINES) + "\n")
+    agent = f"exec:cat {tmp_path / 'agent.jsonl'}"
+    kept = {"agent": agent, "checkpointedFiles": ["*.txt", "*.log"]}
+
+    def rig(script: str) -> dict[str, object]:
+        return {"type": "command", "command": {"run": script}}
+
+    kit = {"type": "copy", "copy": {"from": "./kit", "to": "kit"}}
+    one = codon("one", rigSetup=[rig("echo 1 > a.txt; echo 1 > b.log")], **kept)
+    two = codon("two", rigSetup=[kit, rig("echo 2 >> a.txt; echo 2 > late.txt")], archiveOnSuccess=["b.log"], **kept)
+    path = write_hank(tmp_path / "hank", one, two)
+    (path / "kit").mkdir()
+    (path / "kit" / "tool").write_text("tool")
+    return path
+
+
+async def operated(path: Path, root: Path, orders: Orders, *, resume: bool = False) -> tuple[Ran, list[str]]:
+    """A run that is given the next of ``orders`` each time it waits, and what it answered."""
+    waits = anyio.Event()
+    answers: list[str] = []
+    results: list[RunResult] = []
+
+    async def operate(live: LiveRun) -> None:
+        nonlocal waits
+        for order, target in orders:
+            await within(live.clock, 15.0, waits.wait)
+            if order is not Order.CHECKPOINTS:
+                waits = anyio.Event()
+            try:
+                answers.append(await live.orders.carry_out(order, target))
+            except OrderRefused as error:
+                answers.append(f"refused: {error}")
+                waits.set()
+        assert len(answers) == len(orders), answers
+
+    options = RunOptions(path, execution=root, autostart=False, resume=resume)
+    async with open_run(options, environ=environment()) as live, anyio.create_task_group() as tasks:
+        live.stream.subscribe(lambda event: waits.set() if event.type == "server.idle" else None, name="operator")
+        tasks.start_soon(operate, live)
+        results.append(await live.carry_out())
+        named = holder(lock_path(live.execution.layout.journal))
+        assert named is not None
+        assert named.run == live.run_id
+    return Ran(root, results[0]), answers
+
+
+def workspace(root: Path) -> dict[str, str]:
+    files = (path for path in (root / "agentRoot").rglob("*") if path.is_file())
+    return {str(path.relative_to(root / "agentRoot")): path.read_text() for path in files}
+
+
+def from_rollback(ran: Ran) -> list[Event]:
+    events = ran.events
+    start = next(i for i, event in enumerate(events) if event.type == "rollback.started")
+    end = next(i for i, event in enumerate(events) if i > start and event.type == "server.idle")
+    return events[start : end + 1]
+
+
+async def test_a_rollback_restores_files_and_archive_and_the_run_goes_on_from_there(tmp_path: Path) -> None:
+    path = two_codons(tmp_path)
+    ran, answers = await operated(path, tmp_path / "run", [NEXT, NEXT, BACK, (Order.STOP, None)])
+    assert workspace(ran.root) == {"a.txt": "1\n", "b.log": "1\n"}
+    assert answers[2].startswith("Rolled back to checkpoint ")
+    told = [transition(event) or event.type for event in from_rollback(ran)]
+    assert told == [
+        "rollback.started",
+        PROGRESS,
+        AT,
+        "rollback.rigCleanup",
+        "rollback.rigCleanup",
+        PROGRESS,
+        "rollback.archiveRestore",
+        AT,
+        "RunCompleted",
+        "RunStarted",
+        "rollback.completed",
+        "state.snapshot",
+        "server.idle",
+    ]
+    assert from_rollback(ran)[-1].data["reason"] == "rollback-completed"
+    assert [done["codonId"] for done in from_rollback(ran)[-2].data["completedCodons"]] == ["one"]
+    started, again = (e for e in ran.events if transition(e) == "RunStarted")
+    source = again.data["transition"]["data"]["startingConditions"]["source"]
+    assert (source["runId"], source["afterCodon"]) == (started.data["runId"], "one")
+    went_on = await run_here(path, ran.root, environ=environment(), resume=True)
+    assert [event.data["codonId"] for event in went_on.of("codon.completed")] == ["one", "two", "two"]
+    assert workspace(ran.root)["a.txt"] == "1\n2\n"
+
+
+async def test_the_next_codon_after_a_rollback_is_the_first_that_no_longer_counts(tmp_path: Path) -> None:
+    orders: Orders = [NEXT, NEXT, BACK, NEXT, NEXT]
+    ran, _ = await operated(two_codons(tmp_path), tmp_path / "run", orders)
+    assert ran.result is not None
+    assert ran.result.success
+    assert [event.data["codonId"] for event in ran.of("codon.completed")] == ["one", "two", "two"]
+    assert workspace(ran.root)["a.txt"] == "1\n2\n"
+
+
+async def test_a_codon_can_be_taken_back_to_its_start_and_runs_again(tmp_path: Path) -> None:
+    orders: Orders = [NEXT, NEXT, (Order.ROLLBACK, "two:start"), NEXT, NEXT]
+    ran, _ = await operated(two_codons(tmp_path), tmp_path / "run", orders)
+    assert [event.data["codonId"] for event in ran.of("codon.completed")] == ["one", "two", "two"]
+
+
+async def test_checkpoints_are_listed_and_any_of_them_can_be_named_by_its_sha(tmp_path: Path) -> None:
+    path = two_codons(tmp_path)
+    orders: Orders = [NEXT, NEXT, (Order.CHECKPOINTS, None), (Order.STOP, None)]
+    ran, answers = await operated(path, tmp_path / "run", orders)
+    (listing,) = ran.of("checkpoint.list")
+    rows = {(row["codonId"], row["status"]): row["sha"] for row in listing.data["checkpoints"]}
+    assert ("one", "completed") in rows
+    assert rows["one", "completed"][:12] in answers[2]
+
+
+@pytest.mark.parametrize("target", ["three", "abcdef0123", "one:error"])
+async def test_what_cannot_be_gone_back_to_is_refused_and_changes_nothing(tmp_path: Path, target: str) -> None:
+    orders: Orders = [NEXT, NEXT, (Order.ROLLBACK, target), (Order.STOP, None)]
+    ran, answers = await operated(two_codons(tmp_path), tmp_path / "run", orders)
+    assert answers[2].startswith("refused: ")
+    assert not [event for event in ran.events if event.type.startswith("rollback.")]
+    assert "late.txt" in workspace(ran.root)
+
+
+async def test_a_run_that_waits_for_nothing_is_not_rolled_back(tmp_path: Path) -> None:
+    async with open_run(RunOptions(two_codons(tmp_path), execution=tmp_path / "run"), environ=environment()) as live:
+        with pytest.raises(OrderRefused, match="waits between codons"):
+            await live.orders.carry_out(Order.ROLLBACK, "one")
+
+
+@pytest.mark.parametrize("last", ["rollback.started", AT, "RunStarted", "rollback.completed"])
+async def test_a_run_killed_while_rolling_back_resumes_where_its_journal_says(
+    tmp_path: Path, last: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = two_codons(tmp_path)
+    finish: Callable[..., object] = rollback._finish
+    left = tmp_path / "left"  # all moves made, nothing cleaned up
+
+    def finish_after_copy(*given: object) -> object:
+        shutil.copytree(tmp_path / "run", left, symlinks=True)
+        return finish(*given)
+
+    monkeypatch.setattr(rollback, "_finish", finish_after_copy)
+    ran, _ = await operated(path, tmp_path / "run", [NEXT, NEXT, BACK, (Order.STOP, None)])
+    monkeypatch.undo()
+    stands = from_rollback(ran)
+    cut = next(event for event in stands if last in {event.type, transition(event)})
+    (left / ".hankweave" / "events" / "events.jsonl").write_bytes(ran.journal.read_bytes())
+    killed = killed_after(Ran(left), tmp_path / "killed", cut)
+    resumed = await run_here(path, killed.root, environ=environment(), resume=True)
+    assert resumed.result is not None
+    assert resumed.result.success
+    again = last in {"RunStarted", "rollback.completed"}
+    assert len(resumed.of("rollback.completed")) == again
+    assert workspace(killed.root)["a.txt"] == "1\n2\n"
+    assert len(resumed.of("codon.completed")) == 2 + again
+    assert not (killed.root / ".hankweave" / "rollback").exists()

@@ -128,9 +128,4 @@ async def test_a_schema_that_does_not_end_is_a_fault(schema: dict[str, Any], val
 async def test_a_pattern_that_would_backtrack_for_ever_answers_in_time(sandbox: Sandbox) -> None:
     for pattern in (r"^(a+)+$", r"^(?=(a+)+$)", r"(a|aa)+$"):
         await sandbox.validate({"pattern": pattern}, "a" * 50 + "!")
-
-
-@pytest.mark.slow
-async def test_a_pattern_property_that_would_backtrack_for_ever_is_a_fault(sandbox: Sandbox) -> None:
-    with pytest.raises(SchemaFault, match=TOO_LONG):
-        await sandbox.validate({"patternProperties": {r"^(a+)+$": {}}}, {"a" * 50 + "!": 1})
+        await sandbox.validate({"patternProperties": {pattern: {}}}, {"a" * 50 + "!": 1})

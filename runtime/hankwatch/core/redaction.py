@@ -50,6 +50,9 @@ class _Scan:
         return b"".join((*pieces, encoded[kept_to:])).decode("utf-8", "surrogatepass")
 
 
+_MAX_PASSES = 8
+
+
 class Redactor:
     """Finds secrets in text and JSON and replaces each by ``[redacted:<kind>:<8 hex of its hash>]``.
 
@@ -91,8 +94,13 @@ class Redactor:
         """``text`` without its secrets; the same object when there are none."""
         if not self._enabled:
             return text
-        for scan in self._scans:
-            text = scan.replace(text)
+        # What one replacement uncovers beside it is found by the next pass; a text without secrets takes one.
+        for _ in range(_MAX_PASSES):
+            before = text
+            for scan in self._scans:
+                text = scan.replace(text)
+            if text is before:
+                break
         return text
 
     def data(self, data: dict[str, Any]) -> dict[str, Any]:

@@ -69,5 +69,7 @@ def _fault(told: str) -> ScriptFault:
     message = message.removesuffix("\nundefined").strip()  # the stack of what is no Error
     if not message or message.startswith("(Failed obtaining"):  # its own conversion to text threw
         message = "JavaScript threw something without a text"
+    elif message == "null":  # what the engine throws when there is no room left for an Error
+        message = "JavaScript threw null, or is out of memory"
     lines = [int(number) - _LINES_BEFORE for number in _FRAME_LINE.findall(frames)]
     return ScriptFault(message, next((line for line in lines if line > 0), None))

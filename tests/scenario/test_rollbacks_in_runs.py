@@ -17,6 +17,7 @@ from hankwatch.events.envelope import Event
 from hankwatch.runner import rollback
 from hankwatch.runner.orders import Order
 from hankwatch.runner.run import RunResult
+from hankwatch.runner.state import fold
 from hankwatch.stream.lock import holder, lock_path
 
 LINES = (
@@ -128,6 +129,15 @@ async def test_the_next_codon_after_a_rollback_is_the_first_that_no_longer_count
     assert ran.result.success
     assert [event.data["codonId"] for event in ran.of("codon.completed")] == ["one", "two", "two"]
     assert workspace(ran.root)["a.txt"] == "1\n2\n"
+
+
+async def test_what_was_spent_before_a_rollback_is_still_spent_after_it(tmp_path: Path) -> None:
+    path = two_codons(tmp_path)
+    await operated(path, tmp_path / "run", [NEXT, (Order.STOP, None)])
+    ran, _ = await operated(path, tmp_path / "run", [NEXT, BACK, (Order.STOP, None)], resume=True)
+    state = fold(ran.events)
+    assert [record.codon_id for record in state.thread] == ["one"]
+    assert [record.codon_id for record in state.attempts] == ["one", "two"]
 
 
 async def test_a_codon_can_be_taken_back_to_its_start_and_runs_again(tmp_path: Path) -> None:

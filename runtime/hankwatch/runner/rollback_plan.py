@@ -60,7 +60,7 @@ class To:
     checkpoint: str | None = None
     """A SHA, or the beginning of one (7 characters at least)."""
     codon: str | None = None
-    """A codon's runtime id: its last checkpoint, or the last of ``kind``."""
+    """A codon's runtime id: its end, else its last checkpoint; or the last of ``kind``."""
     kind: str | None = None
     """``start``, ``end``, ``rig-setup``, ``completed``, ``error`` or ``skipped``."""
     last_success: bool = False
@@ -154,8 +154,8 @@ def read_target(text: str) -> To:
 
 
 def _last_of(codon: ThreadCodon, kind: str | None) -> Saved | None:
-    if kind is None:
-        return codon.last
+    if kind is None:  # not what was made at the end of a run that stopped behind it: with that it would run again
+        return _last_of(codon, "end") or codon.last
     return next((saved for saved in reversed(codon.checkpoints) if saved.key.status in _KINDS[kind]), None)
 
 

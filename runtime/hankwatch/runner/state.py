@@ -142,6 +142,8 @@ class Source:
     """Runtime id of the last codon that still counts; None when all is done again."""
     checkpoint_sha: str | None = None
     """Of the workspace it goes on with; None without one."""
+    left_run: str | None = None
+    """The run that a rollback left for it, whose spending counts on; None without a rollback."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,8 +192,13 @@ class RunState:
 
     @property
     def attempts(self) -> tuple[CodonRecord, ...]:
-        """Every attempt of the chain, oldest first, whether or not it still counts."""
-        return tuple(record for run in self.chain for record in run.codons)
+        """Every attempt on the way to the latest run, oldest first, whether or not it still counts."""
+        runs: list[RunRecord] = []
+        for run in reversed(self.runs):
+            source = runs[-1].source if runs else None
+            if not runs or (source and run.run_id == (source.left_run or source.run_id)):
+                runs.append(run)
+        return tuple(record for run in reversed(runs) for record in run.codons)
 
     @property
     def thread(self) -> tuple[CodonRecord, ...]:
@@ -304,7 +311,13 @@ def _source(data: Mapping[str, Any]) -> Source | None:
         return None
     after = source.get("afterCodon")
     sha = source.get("checkpointSha")
-    return Source(str(source.get("runId", "")), str(after) if after is not None else None, str(sha) if sha else None)
+    left = conditions.get("leftRun") if isinstance(conditions, Mapping) else None
+    return Source(
+        str(source.get("runId", "")),
+        str(after) if after is not None else None,
+        str(sha) if sha else None,
+        str(left) if left else None,
+    )
 
 
 def _start_codon(run: RunRecord, step: Transition) -> RunRecord:

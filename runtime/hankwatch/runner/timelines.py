@@ -43,7 +43,7 @@ async def _go_back(to: To, context: RunContext, to_run: str, name_holder: Callab
         choice = choose(thread, to, left)
 
         async def continue_run() -> None:
-            ledger.continue_as(to_run, "rollback", choice.starting_conditions)
+            ledger.continue_as(to_run, "rollback", {**choice.starting_conditions, "leftRun": ledger.run_id})
             name_holder(to_run)
             await stream.sync()
 

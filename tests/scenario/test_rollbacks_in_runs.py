@@ -146,7 +146,7 @@ async def test_a_codon_can_be_taken_back_to_its_start_and_runs_again(tmp_path: P
     assert [event.data["codonId"] for event in ran.of("codon.completed")] == ["one", "two", "two"]
 
 
-async def test_checkpoints_are_listed_and_any_of_them_can_be_named_by_its_sha(tmp_path: Path) -> None:
+async def test_checkpoints_are_listed_for_clients_and_for_people(tmp_path: Path) -> None:
     path = two_codons(tmp_path)
     orders: Orders = [NEXT, NEXT, (Order.CHECKPOINTS, None), (Order.STOP, None)]
     ran, answers = await operated(path, tmp_path / "run", orders)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from hankwatch.hank.budget import ContainerBudget
 from hankwatch.hank.model import Hank, Loop
-from hankwatch.runner.budget import Allowance, allowance, has_limits, portions
+from hankwatch.runner.budget import Allowance, allowance, portions
 from hankwatch.runner.plan import LoopPlace, StartCodon
 from hankwatch.runner.settings import RunBudget
 
@@ -28,14 +28,12 @@ class _Pool:
 
 
 def budget_rows(hank: Hank, ceiling: RunBudget) -> Iterator[tuple[str, ...]]:
-    """One row of ``COLUMNS`` for the run, each loop and each codon; none in a hank without limits.
+    """One row of ``COLUMNS`` for the run, each loop and each codon.
 
     Args:
         hank: The hank.
         ceiling: Of the whole run, from settings and hank.
     """
-    if not has_limits(hank, ceiling):
-        return
     whole = (hank.overrides and hank.overrides.budget) or ContainerBudget()
     whole = whole.model_copy(update={"max_dollars": ceiling.max_dollars, "max_time_seconds": ceiling.max_time_seconds})
     pool = _Pool(whole, [item.id for item in hank.hank])

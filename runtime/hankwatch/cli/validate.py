@@ -19,6 +19,7 @@ from hankwatch.core.errors import UsageError
 from hankwatch.hank.load import FILE, LoadedHank, check_sentinel, load_hank
 from hankwatch.hank.model import Hank
 from hankwatch.hank.templates import sentinel_template_faults, template_faults
+from hankwatch.runner.settings import RunBudget
 from hankwatch.sandbox.sandbox import Sandbox
 from hankwatch.sentinels.config import SentinelConfig
 from hankwatch.sentinels.source import read_config_file
@@ -119,10 +120,11 @@ def _show(path: Path, checked: _Checked, errors: int, verbose: int) -> None:
 def _show_budget(checked: _Checked) -> None:
     if checked.hank is None or checked.hank.config is None or checked.settings is None:
         return
-    from hankwatch.cli.budget_table import COLUMNS, budget_rows
+    hank, ceiling = checked.hank.config, checked.settings.settings.run.budget
+    if hank.has_budgets or ceiling != RunBudget():
+        from hankwatch.cli.budget_table import COLUMNS, budget_rows
 
-    if rows := list(budget_rows(checked.hank.config, checked.settings.settings.run.budget)):
-        _show_table(COLUMNS, rows)
+        _show_table(COLUMNS, list(budget_rows(hank, ceiling)))
 
 
 def _show_settings(rows: list[tuple[str, str, str]]) -> None:

@@ -225,6 +225,12 @@ class Hank(ConfigModel):
             else:
                 yield f"/hank/{index}", item
 
+    @property
+    def has_budgets(self) -> bool:
+        """Whether a loop or a codon has a budget of its own."""
+        loops = any(isinstance(item, Loop) and item.budget is not None for item in self.hank)
+        return loops or any(codon.budget is not None for _, codon in self.codons())
+
 
 def refs(value: Refs | None) -> tuple[str, ...]:
     """One ref or several, as a tuple; empty for none."""

@@ -21,7 +21,7 @@ from hankwatch.events.run import (
 )
 from hankwatch.events.shapes import BudgetCurrency, BudgetExceeded
 from hankwatch.hank.budget import ContainerBudget, OnExceeded
-from hankwatch.hank.model import Hank, Loop
+from hankwatch.hank.model import Hank
 from hankwatch.runner.plan import StartCodon
 from hankwatch.runner.settings import RunBudget
 from hankwatch.runner.state import CodonRecord, total_cost
@@ -219,8 +219,7 @@ def agent_seconds(record: CodonRecord) -> float:
 
 def has_limits(hank: Hank, ceiling: RunBudget) -> bool:
     """Whether anything in this run has a budget."""
-    loops = any(isinstance(item, Loop) and item.budget is not None for item in hank.hank)
-    return loops or ceiling != RunBudget() or any(codon.budget is not None for _, codon in hank.codons())
+    return hank.has_budgets or ceiling != RunBudget()
 
 
 def summary(hank: Hank, ceiling: RunBudget, records: Sequence[CodonRecord]) -> BudgetSummary:

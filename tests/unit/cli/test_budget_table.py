@@ -15,8 +15,12 @@ def rows(tmp_path: Path, whole: dict[str, Any], ceiling: RunBudget | None = None
     return list(budget_rows(loaded.config, ceiling or RunBudget()))
 
 
-def test_a_hank_without_limits_has_no_table(tmp_path: Path) -> None:
-    assert rows(tmp_path, hank(codon("one"))) == []
+def test_only_a_budget_makes_a_hank_limited(tmp_path: Path) -> None:
+    limited = [hank(codon("one", budget={"maxDollars": 1})), hank(loop(codon("a"), budget={"maxDollars": 1}))]
+    for whole, expected in [(hank(codon("one")), False), *((whole, True) for whole in limited)]:
+        config = load(tmp_path / "hank", whole).config
+        assert config is not None
+        assert config.has_budgets is expected
 
 
 def test_each_codon_has_its_own_limits_capped_by_the_run(tmp_path: Path) -> None:

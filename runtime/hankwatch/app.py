@@ -13,23 +13,21 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
-from hankwatch.config.environment import is_present
 from hankwatch.core.clock import Clock, StreamTime, SystemClock, Timers
-from hankwatch.core.errors import ConfigError, InfrastructureError, JournalLocked, NotYetSupported, UsageError
+from hankwatch.core.errors import ConfigError, InfrastructureError, JournalLocked, UsageError
 from hankwatch.core.redaction import Redactor
 from hankwatch.core.tasks import task_group
 from hankwatch.events.envelope import IdSource
-from hankwatch.hank.load import LoadedHank, load_hank
 from hankwatch.hank.model import Hank
-from hankwatch.hank.support import unsupported
 from hankwatch.hank.templates import template_faults
 from hankwatch.llm.calls import CallLog
 from hankwatch.llm.client import ModelClient
 from hankwatch.llm.router import ModelRouter
+from hankwatch.options import RunOptions, execution_dir, load_for_run, output_dir
 from hankwatch.runner.archive import Archive
 from hankwatch.runner.context import RunContext
 from hankwatch.runner.control import Control
-from hankwatch.runner.execution import Execution, executions, new_execution_dir, prepare, require_data
+from hankwatch.runner.execution import Execution, prepare, require_data
 from hankwatch.runner.inbox import Inbox
 from hankwatch.runner.jobs import CodonJob, codon_jobs
 from hankwatch.runner.keeper import Keeper
@@ -42,41 +40,13 @@ from hankwatch.runner.state import RunState, fold
 from hankwatch.sandbox.sandbox import Sandbox
 from hankwatch.sentinels.manager import SentinelManager
 from hankwatch.sentinels.retry import Retried, retry
-from hankwatch.settings import Flag, Settings, load_settings
+from hankwatch.settings import Settings
 from hankwatch.stream.journal import Journal
 from hankwatch.stream.lock import holder, lock_path
 from hankwatch.stream.reader import JournalReader
 from hankwatch.stream.stream import EventStream
 
 _LOG = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class RunOptions:
-    """What to run, and where."""
-
-    hank: Path
-    """A hank.json, or the folder that holds one."""
-    data: Path | None = None
-    """What the agent may read."""
-    execution: Path | None = None
-    """The execution directory; None makes a new one under ``run.execution_base_dir``."""
-    start_new: bool = False
-    """Allow a further run in an execution that was used before."""
-    model: str | None = None
-    """Model of all codons instead of their own."""
-    config: Path | None = None
-    """Settings file instead of the one found."""
-    max_cost_usd: float | None = None
-    """Ceiling of the run instead of those of settings and hank, in US dollars."""
-    max_time_s: float | None = None
-    """Ceiling of the run instead of those of settings and hank, in seconds of agents' work."""
-    resume: bool = False
-    """Go on with the latest run of ``execution``, which was killed, was stopped or failed; None: where the hank ran last."""
-    output: Path | None = None
-    """Where output files of codons are copied to, instead of what settings say."""
-    autostart: bool | None = None
-    """Whether codons start by themselves; None leaves it to the settings."""
 
 
 @dataclass(slots=True)
@@ -228,7 +198,7 @@ async def open_run(
     environ, clock = os.environ if environ is None else environ, clock or SystemClock()
     hank, settings = load_for_run(options, environ)
     require_data(options.data)
-    layout = Layout(_execution_dir(options, hank, settings, environ, clock))
+    layout = Layout(execution_dir(options, hank, settings, environ, clock))
     jobs = codon_jobs(hank, run=settings.run, agents=settings.agents, environ=environ, layout=layout)
     redactor = settings.redaction.redactor(_all_variables(environ, jobs))
     run_id = _run_id(clock)
@@ -289,7 +259,7 @@ async def open_run(
             keeper=Keeper(hank.config, ledger, control, layout, environ, clock),
             hank_dir=hank.hank_dir.resolve(),
             drain_s=settings.sentinel.drain_s,
-            output_dir=_output_dir(settings),
+            output_dir=output_dir(settings),
             ignore_rig_failures=settings.run.ignore_rig_failures,
         )
         orders = Orders(control, clock, settings.run.stop_budget_s, context.keeper.list_all)
@@ -438,84 +408,6 @@ def _all_variables(environ: Mapping[str, str], jobs: Mapping[str, CodonJob]) -> 
             if found.setdefault(name, value) != value:
                 found[f"{name}_{number}"] = value
     return found
-
-
-def load_for_run(options: RunOptions, environ: Mapping[str, str]) -> tuple[LoadedHank, Settings]:
-    """The hank and the settings that hold for it, refused with all their faults."""
-    hank = load_hank(options.hank)
-    if hank.config is None or hank.blocking:
-        raise ConfigError(hank.blocking or hank.diagnostics.errors)
-    flags = [
-        Flag(name, value, flag)
-        for name, value, flag in (
-            ("run.model", options.model, "--model"),
-            ("run.budget.max_dollars", options.max_cost_usd, "--max-cost"),
-            ("run.budget.max_time_seconds", options.max_time_s, "--max-time"),
-            ("run.output_dir", None if options.output is None else str(options.output), "--output"),
-            ("run.autostart", options.autostart, "--no-autostart"),
-        )
-        if value is not None
-    ]
-    loaded = load_settings(
-        environ=environ,
-        cwd=Path.cwd(),
-        hank_dir=hank.hank_dir,
-        overrides=hank.config.overrides,
-        config=options.config,
-        flags=flags,
-    )
-    if not loaded.diagnostics.ok:
-        raise ConfigError(loaded.diagnostics.errors)
-    loaded.log_warnings()
-    if uses := unsupported(hank.config):
-        raise NotYetSupported(" and ".join(f"{use.feature} ({use.pointer})" for use in uses))
-    required = hank.config.requirements.env if hank.config.requirements else ()
-    if missing := [name for name in required if not is_present(name, environ)]:
-        raise UsageError(
-            f"the hank needs the environment variables {', '.join(missing)}",
-            hint=f"set each as it is, or as HANKWEAVE_{missing[0]}",
-        )
-    return hank, loaded.settings
-
-
-def _execution_dir(
-    options: RunOptions, hank: LoadedHank, settings: Settings, environ: Mapping[str, str], clock: Clock
-) -> Path:
-    if options.execution is not None:
-        root = options.execution.resolve()
-        if root == hank.hank_dir.resolve():
-            raise UsageError(f"{root} is the hank's own folder, which no run writes to", hint="name another directory")
-        return root
-    base = base_dir(settings, environ)
-    if not options.resume:
-        return new_execution_dir(base, options.data, clock.now())
-    path = str(hank.path.resolve())
-    for execution in executions(base):
-        if execution.meta.get("hankPath") == path:
-            return execution.layout.root
-    raise UsageError(f"nothing ran of {hank.path} under {base}", hint="--execution names where it ran")
-
-
-def base_dir(settings: Settings, environ: Mapping[str, str]) -> Path:
-    """The folder of all executions, ``~`` resolved against ``environ``.
-
-    Raises:
-        UsageError: there is no home directory.
-    """
-    configured = settings.run.execution_base_dir
-    home = environ.get("HOME")
-    if configured.startswith("~/") and home:
-        return Path(home) / configured[2:]
-    try:
-        return Path(configured).expanduser()
-    except RuntimeError as error:
-        raise UsageError(
-            f"run.execution_base_dir is {configured}: {error}", hint="set HOME, or write the path"
-        ) from error
-
-
-def _output_dir(settings: Settings) -> Path | None:
-    return Path(settings.run.output_dir).expanduser().resolve() if settings.run.output_dir else None
 
 
 def _warn_of_call_log(error: OSError) -> None:

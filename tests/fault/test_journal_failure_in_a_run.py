@@ -12,9 +12,10 @@ from tests.support.laws import transition
 from tests.support.runs import HANKWATCH, Ran, command, environment, is_alive, run_here, stand_in, until, write_hank
 
 from hankwatch import run_hank
-from hankwatch.app import RunOptions, open_run
+from hankwatch.app import open_run
 from hankwatch.core.errors import JournalWriteError
 from hankwatch.events.envelope import Event
+from hankwatch.options import RunOptions
 from hankwatch.processes.tree import marked_pids
 from hankwatch.stream.journal import Journal
 from hankwatch.stream.reader import JournalReader

@@ -19,8 +19,9 @@ from tests.support.runs import (
     write_hank,
 )
 
-from hankwatch.app import RunOptions, open_run
+from hankwatch.app import open_run
 from hankwatch.core.errors import ConfigError, JournalLocked, UsageError
+from hankwatch.options import RunOptions
 from hankwatch.testing import ScriptedModel
 
 INIT = {"type": "system", "subtype": "init", "session_id": "s-1"}

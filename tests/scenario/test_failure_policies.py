@@ -8,8 +8,9 @@ from tests.support.hanks import codon, sentinel
 from tests.support.laws import FINAL, moved_to, transition
 from tests.support.runs import Ran, run_here, stand_in, write_hank
 
-from hankwatch.app import LiveRun, RunOptions, open_run
+from hankwatch.app import LiveRun, open_run
 from hankwatch.events.envelope import Event
+from hankwatch.options import RunOptions
 from hankwatch.testing import ScriptedModel
 
 INIT = ["line", {"type": "system", "subtype": "init", "session_id": "s-1"}]

@@ -10,8 +10,9 @@ from tests.support.hanks import codon, loop, sentinel
 from tests.support.laws import moved_to, transition
 from tests.support.runs import Ran, killed_after, run_here, stand_in, write_hank
 
-from hankwatch.app import RunOptions, open_run
+from hankwatch.app import open_run
 from hankwatch.events.envelope import Event
+from hankwatch.options import RunOptions
 from hankwatch.runner.layout import Layout
 from hankwatch.testing import ScriptedModel
 

@@ -7,8 +7,9 @@ import pytest
 from tests.support.hanks import codon
 from tests.support.runs import Ran, environment, write_hank
 
-from hankwatch.app import LiveRun, RunOptions, open_run
+from hankwatch.app import LiveRun, open_run
 from hankwatch.core.limits import within
+from hankwatch.options import RunOptions
 from hankwatch.runner.orders import Order
 from hankwatch.runner.run import RunResult
 

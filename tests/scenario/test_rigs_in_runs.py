@@ -8,8 +8,9 @@ from tests.support.hanks import codon, sentinel
 from tests.support.laws import moved_to
 from tests.support.runs import Ran, run_here, stand_in, write_hank
 
-from hankwatch.app import RunOptions, open_run
+from hankwatch.app import open_run
 from hankwatch.events.envelope import Event
+from hankwatch.options import RunOptions
 from hankwatch.testing import ScriptedModel
 
 INIT = ["line", {"type": "system", "subtype": "init", "session_id": "s-1"}]

@@ -10,10 +10,11 @@ from tests.support.hanks import codon
 from tests.support.laws import transition
 from tests.support.runs import Ran, environment, killed_after, run_here, write_hank
 
-from hankwatch.app import LiveRun, RunOptions, open_run
+from hankwatch.app import LiveRun, open_run
 from hankwatch.core.errors import OrderRefused
 from hankwatch.core.limits import within
 from hankwatch.events.envelope import Event
+from hankwatch.options import RunOptions
 from hankwatch.runner import rollback
 from hankwatch.runner.orders import Order
 from hankwatch.runner.run import RunResult

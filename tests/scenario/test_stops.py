@@ -19,9 +19,10 @@ from tests.support.laws import moved_to, transition
 from tests.support.model_server import Answer, model_server
 from tests.support.runs import HANKWATCH, Ran, command, is_alive, journaled, stand_in, until, write_hank
 
-from hankwatch.app import LiveRun, RunOptions, open_run
+from hankwatch.app import LiveRun, open_run
 from hankwatch.cli.stops import AT_ONCE_S
 from hankwatch.events.envelope import Event
+from hankwatch.options import RunOptions
 from hankwatch.processes.tree import marked_pids
 from hankwatch.testing import ScriptedModel, hang
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import anyio
 
-from hankwatch.app import RunOptions, open_run
+from hankwatch.app import open_run
+from hankwatch.options import RunOptions
 
 
 async def main(hank: Path, root: Path) -> bool:

@@ -15,9 +15,10 @@ from typing import Any
 from tests.support.hanks import hank
 from tests.support.laws import check_laws
 
-from hankwatch.app import RunOptions, open_run
+from hankwatch.app import open_run
 from hankwatch.events.envelope import Event
 from hankwatch.llm.client import ModelClient
+from hankwatch.options import RunOptions
 from hankwatch.processes.tree import marked_pids
 from hankwatch.runner.run import RunResult
 from hankwatch.stream.reader import JournalReader

@@ -7,7 +7,6 @@ import anyio
 from rich.console import Console
 from rich.text import Text
 
-from hankwatch.app import base_dir
 from hankwatch.bench.attempt import Attempt, Fire, render
 from hankwatch.bench.sources import Source, open_source
 from hankwatch.cli import output
@@ -17,6 +16,7 @@ from hankwatch.core.clock import SystemClock
 from hankwatch.core.errors import ConfigError, RenderFault
 from hankwatch.events.envelope import format_stamp
 from hankwatch.hank.templates import sentinel_template_faults
+from hankwatch.options import base_dir
 from hankwatch.sandbox.sandbox import Sandbox
 from hankwatch.sentinels.config import SentinelConfig
 from hankwatch.sentinels.prompts import Prompts, read_prompts

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import anyio
 
-from hankwatch.app import base_dir
 from hankwatch.cli import output
 from hankwatch.cli.settings import cli_settings
 from hankwatch.core.clock import SystemClock
 from hankwatch.core.errors import OrderRefused, UsageError
 from hankwatch.events.envelope import Event
+from hankwatch.options import base_dir
 from hankwatch.runner.execution import Found, find_run
 from hankwatch.runner.inbox import Command, ask, command_id
 from hankwatch.runner.orders import Order

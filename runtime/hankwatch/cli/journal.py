@@ -6,7 +6,6 @@ from pathlib import Path
 import anyio
 from rich.console import Console
 
-from hankwatch.app import base_dir
 from hankwatch.bench.following import check_cursor, follow
 from hankwatch.bench.importing import import_journal
 from hankwatch.bench.sources import open_source
@@ -18,6 +17,7 @@ from hankwatch.core.clock import SystemClock
 from hankwatch.core.errors import UsageError
 from hankwatch.events.catalogue import KNOWN_TYPES
 from hankwatch.events.envelope import Event
+from hankwatch.options import base_dir
 from hankwatch.runner.execution import find_journal
 from hankwatch.runner.summary import latest_outcome
 from hankwatch.stream.reader import JournalReader

@@ -93,8 +93,8 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Run a hank: its codons in order, each watched by its sentinels."""
-    from hankwatch.app import RunOptions
     from hankwatch.cli import run as commands
+    from hankwatch.options import RunOptions
 
     options = RunOptions(
         hank,

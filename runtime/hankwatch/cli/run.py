@@ -10,7 +10,7 @@ import anyio
 from rich.console import Console
 from rich.text import Text
 
-from hankwatch.app import LiveRun, RunOptions, open_run
+from hankwatch.app import LiveRun, open_run
 from hankwatch.cli import output
 from hankwatch.cli.event_lines import event_line, is_for_people
 from hankwatch.cli.live import Live
@@ -22,6 +22,7 @@ from hankwatch.cli.view_model import View, planned
 from hankwatch.config.resources import resource
 from hankwatch.core.tasks import task_group
 from hankwatch.events.envelope import Event
+from hankwatch.options import RunOptions
 from hankwatch.runner.run import RunResult
 from hankwatch.sentinels.sentinel import SentinelSummary
 

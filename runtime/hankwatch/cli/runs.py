@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from hankwatch.app import base_dir
 from hankwatch.cli import output
 from hankwatch.cli.settings import cli_settings
 from hankwatch.cli.terminal import table
+from hankwatch.options import base_dir
 from hankwatch.runner.execution import executions
 from hankwatch.runner.summary import is_live, summarise
 

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import anyio
 
-from hankwatch.app import base_dir, retry_sentinels
+from hankwatch.app import retry_sentinels
 from hankwatch.cli import output
 from hankwatch.cli.settings import cli_settings
 from hankwatch.core.errors import UsageError
+from hankwatch.options import base_dir
 from hankwatch.runner.execution import find_run
 from hankwatch.sentinels.reports import rebuild as rebuild_reports
 from hankwatch.stream.lock import OwnerLock, lock_path

@@ -1,11 +1,12 @@
 """What holds for every command: errors, exit codes, options, plain output (spec cli)."""
 
 import os
+import shlex
 import subprocess
 from pathlib import Path
 
 import pytest
-from tests.support.cli import Cli
+from tests.support.cli import COMMAND, Cli
 
 COMMANDS = (
     ("demo",),
@@ -144,6 +145,20 @@ def test_faults_of_settings_stop_a_command_where_they_stand(cli: Cli) -> None:
     assert done.code == 2
     assert "hankwatch.toml:2:1: error[" in done.err
     assert "budget" in done.err
+
+
+@pytest.mark.parametrize("arguments", [("run", "demo", "--execution", ""), ("runs", "--config="), ("try", "")])
+def test_an_empty_argument_is_a_mistake(cli: Cli, arguments: tuple[str, ...]) -> None:
+    cli.refused(*arguments, code="usage")
+    assert not (cli.cwd / ".hankweave").exists()
+
+
+def test_a_closed_stdout_is_no_error(cli: Cli) -> None:
+    script = f"exec {shlex.quote(COMMAND[0])} runs >&-"
+    done = subprocess.run(
+        ["sh", "-c", script], env=cli.environ(), cwd=cli.cwd, capture_output=True, timeout=15, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 def _narrator(cli: Cli) -> Path:

@@ -6,6 +6,7 @@ runtime (design rule 10).
 
 import gc
 import io
+import os
 import sys
 import traceback
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from hankwatch import __version__
+from hankwatch.core.errors import UsageError
 
 _COMMON = frozenset({"-q", "--quiet", "-v", "--verbose", "--debug"})
 
@@ -278,6 +280,9 @@ def main() -> NoReturn:
     """Entry point: runs a command and turns what went wrong into the documented form and exit code."""
     # What imports make stays: looking for garbage in it, now or at the end, is a quarter of a short command.
     gc.set_threshold(200_000)
+    # A closed descriptor leaves None; commands still do their work and give their exit code.
+    sys.stdout = sys.stdout or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - for the process's life
+    sys.stderr = sys.stderr or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - see above
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # file names can hold any byte, terminals not any letter
@@ -293,8 +298,15 @@ def _common_first(arguments: list[str]) -> list[str]:
     return [*common, *(argument for argument in arguments[:end] if argument not in _COMMON), *arguments[end:]]
 
 
+def _refuse_empty(arguments: list[str]) -> None:
+    """An empty path would mean the working directory, which nobody who forgot to set a variable meant."""
+    if any(argument == "" or (argument.startswith("--") and argument.endswith("=")) for argument in arguments):
+        raise UsageError("an argument is empty", hint="is a variable in the command not set? else leave the option out")
+
+
 def _carry_out(arguments: list[str]) -> int:
     try:
+        _refuse_empty(arguments)
         return int(app(args=arguments, prog_name="hankwatch", standalone_mode=False) or 0)
     except Exception as error:  # noqa: BLE001 - people never get a traceback they did not ask for
         if "--debug" in arguments:

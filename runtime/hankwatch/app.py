@@ -18,6 +18,7 @@ from hankwatch.core.errors import ConfigError, InfrastructureError, JournalLocke
 from hankwatch.core.redaction import Redactor
 from hankwatch.core.tasks import task_group
 from hankwatch.events.envelope import IdSource
+from hankwatch.hank.load import LoadedHank
 from hankwatch.hank.model import Hank
 from hankwatch.hank.templates import template_faults
 from hankwatch.llm.calls import CallLog
@@ -211,14 +212,7 @@ async def open_run(
         stack.callback(journal.close)
         execution = prepare(layout, hank=hank.path, data=options.data, now=clock.now())
         stack.enter_context(run_log(layout.log, redactor))
-        stream = EventStream(
-            journal,
-            time=StreamTime(clock),
-            timers=Timers(),
-            redactor=redactor,
-            ids=IdSource(),
-            on_failure=failure.tell,
-        )
+        stream = _stream(journal, redactor, failure, clock)
         stack.callback(stream.close)
         state = fold(JournalReader(layout.journal).read(types={"state.transition"}))
         if options.resume:
@@ -230,7 +224,7 @@ async def open_run(
         if model_client is None:
             router = _router(environ, settings, redactor, clock, layout)
             stack.push_async_callback(router.aclose)
-            tasks.start_soon(router.warm_up, _models(jobs))
+            tasks.start_soon(router.warm_up, _models(hank))
             model_client = router
         manager = await stack.enter_async_context(
             SentinelManager(
@@ -307,14 +301,7 @@ async def retry_sentinels(
         sandbox = await stack.enter_async_context(Sandbox(clock=clock))
         journal = Journal.open(layout.journal, sync_interval_s=settings.journal.sync_interval_s)
         stack.callback(journal.close)
-        stream = EventStream(
-            journal,
-            time=StreamTime(clock),
-            timers=Timers(),
-            redactor=redactor,
-            ids=IdSource(),
-            on_failure=failure.tell,
-        )
+        stream = _stream(journal, redactor, failure, clock)
         stack.callback(stream.close)
         tasks = await stack.enter_async_context(task_group())
         stack.callback(tasks.cancel_scope.cancel)
@@ -322,7 +309,7 @@ async def retry_sentinels(
         if model_client is None:
             model_client = router = _router(environ, settings, redactor, clock, layout)
             stack.push_async_callback(router.aclose)
-            tasks.start_soon(router.warm_up, {s.config.model for of in sources.values() for s in of if s.config})
+            tasks.start_soon(router.warm_up, _models(loaded))
         return await retry(
             stream,
             model_client,
@@ -335,6 +322,18 @@ async def retry_sentinels(
             run_id=run_id,
             persistence=settings.sentinel.persistence,
         )
+
+
+def _stream(journal: Journal, redactor: Redactor, failure: _Failure, clock: Clock) -> EventStream:
+    """A live stream over ``journal``, whose failure goes to ``failure``."""
+    return EventStream(
+        journal,
+        time=StreamTime(clock),
+        timers=Timers(),
+        redactor=redactor,
+        ids=IdSource(),
+        on_failure=failure.tell,
+    )
 
 
 def _hank_of(execution: Execution) -> Path:
@@ -396,8 +395,10 @@ def _router(
     )
 
 
-def _models(jobs: Mapping[str, CodonJob]) -> set[str]:
-    return {source.config.model for job in jobs.values() for source in job.sentinels if source.config is not None}
+def _models(hank: LoadedHank) -> set[str]:
+    """What the hank's sentinels ask."""
+    sources = (source for of_codon in hank.sentinels.values() for source in of_codon)
+    return {source.config.model for source in sources if source.config is not None}
 
 
 def _all_variables(environ: Mapping[str, str], jobs: Mapping[str, CodonJob]) -> dict[str, str]:

@@ -1,0 +1,10 @@
+"""Every command's signature and help, by subject; each body lives in the module of its subject.
+
+Bodies are imported when their command runs, so that ``--help`` loads neither a model package nor the
+runtime (design rule 10). The order here is the order of the help.
+"""
+
+from hankwatch.cli.commands import running, validation, bench, journal, sentinels  # noqa: I001 - the order of the help
+from hankwatch.cli.commands.application import app
+
+__all__ = ["app", "bench", "journal", "running", "sentinels", "validation"]

@@ -1,0 +1,87 @@
+"""Commands that run hanks and steer runs: signatures and help."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hankwatch.cli.commands.application import Config, Json, app, verbosity
+
+
+@app.command()
+def demo(
+    context: typer.Context, *, execution: Annotated[Path | None, typer.Option(help="Where to run it.")] = None
+) -> None:
+    """Run the shipped hank offline: a recorded agent, a built-in model, real sentinels, real reports."""
+    from hankwatch.cli import run as commands
+
+    raise typer.Exit(commands.demo(execution, verbose=verbosity(context)))
+
+
+@app.command()
+def run(
+    context: typer.Context,
+    hank: Annotated[Path, typer.Argument(help="A hank.json, or the folder that holds one.")] = Path(),
+    data: Annotated[Path | None, typer.Argument(help="Data the agent may read.")] = None,
+    *,
+    execution: Annotated[Path | None, typer.Option("--execution", "-e", help="Run in this directory.")] = None,
+    start_new: Annotated[bool, typer.Option("--start-new", "-n", help="A new run in a used directory.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the last run there, or of this hank.")] = False,
+    headless: Annotated[bool, typer.Option("--headless", help="Log lines instead of the live view; no keys.")] = False,
+    no_autostart: Annotated[bool, typer.Option("--no-autostart", help="Each codon waits for `next`.")] = False,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Copy output files of codons here.")] = None,
+    model: Annotated[str | None, typer.Option("--model", "-m", help="Model of all codons.")] = None,
+    max_cost: Annotated[float | None, typer.Option(help="End the run at this cost of agents, in US dollars.")] = None,
+    max_time: Annotated[float | None, typer.Option(help="End the run after this time of agents, in seconds.")] = None,
+    config: Config = None,
+    as_json: Json = False,
+) -> None:
+    """Run a hank: its codons in order, each watched by its sentinels."""
+    from hankwatch.cli import run as commands
+    from hankwatch.options import RunOptions
+
+    options = RunOptions(
+        hank,
+        data,
+        execution,
+        start_new,
+        model,
+        config,
+        max_cost_usd=max_cost,
+        max_time_s=max_time,
+        resume=resume,
+        output=output,
+        autostart=False if no_autostart else None,
+    )
+    raise typer.Exit(commands.run(options, headless=headless, as_json=as_json, verbose=verbosity(context)))
+
+
+@app.command()
+def runs(*, config: Config = None, as_json: Json = False) -> None:
+    """List runs, newest first: outcome, cost, and what their sentinels did."""
+    from hankwatch.cli import runs as commands
+
+    raise typer.Exit(commands.runs(config=config, as_json=as_json))
+
+
+@app.command()
+def control(
+    target: Annotated[str, typer.Argument(metavar="RUN", help="A path, the beginning of an id, or `latest`.")],
+    order: Annotated[
+        str, typer.Argument(metavar="ORDER", help="next, skip, stop, force-stop, rollback or checkpoints.")
+    ],
+    aim: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[TARGET]",
+            help="What a rollback goes back to: a checkpoint's SHA, CODON, CODON:start|end or last-success.",
+        ),
+    ] = None,
+    *,
+    config: Config = None,
+    as_json: Json = False,
+) -> None:
+    """Steer a live run: the next codon, skip this one, stop the run, end the codon by force, go back."""
+    from hankwatch.cli import control as commands
+
+    raise typer.Exit(commands.control(target, order, aim, config=config, as_json=as_json))

@@ -4,7 +4,8 @@ The score is a JSON list of steps in the file ``$CLAUDE_SCORE``; each is ``[verb
 
 ``line OBJ`` · ``raw TEXT`` (no newline) · ``bytes TEXT`` (flushed byte by byte, then a newline) ·
 ``play FILE`` (every line of a recorded stream) · ``stderr N`` (N bytes) · ``stderr_text TEXT`` · ``sleep S`` · ``hang`` · ``ignore SIGTERM`` ·
-``children FILE`` (a grandchild two sessions away, its pid into FILE) · ``say_env NAME`` · ``file PATH TEXT`` · ``remove PATH`` ·
+``children FILE`` (a grandchild two sessions away that holds our pipes, its pid into FILE) ·
+``quiet_children FILE`` (it holds none) · ``say_env NAME`` · ``file PATH TEXT`` · ``remove PATH`` ·
 ``close_stdout`` · ``until_eof`` ·
 ``exit CODE`` · ``kill SIGNAL`` · ``calls STEPS…`` (a list of steps for each call; the last one for all further ones).
 
@@ -71,8 +72,11 @@ def perform(verb: str, arguments: list[Any]) -> None:
                 time.sleep(60)
         case "ignore", name:
             signal.signal(getattr(signal, name), signal.SIG_IGN)
-        case "children", file:
-            subprocess.Popen([sys.executable, "-c", GRANDCHILD, file], start_new_session=True).wait()
+        case (("children" | "quiet_children"), file):
+            pipe = None if verb == "children" else subprocess.DEVNULL
+            subprocess.Popen(
+                [sys.executable, "-c", GRANDCHILD, file], start_new_session=True, stdin=pipe, stdout=pipe, stderr=pipe
+            ).wait()
             while not Path(file).exists():
                 time.sleep(0.01)
         case "say_env", name:

@@ -1,6 +1,7 @@
-"""Without autostart each codon waits until it is asked for, and a waiting run can still be stopped."""
+"""Without autostart each codon waits until it is asked for, one that failed too; a waiting run can be stopped."""
 
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -19,11 +20,12 @@ LINES = (
 )
 
 
-async def paused_run(tmp_path: Path, *orders: Order) -> Ran:
-    """A run of two codons that is given the next of ``orders`` each time it waits."""
+async def paused_run(tmp_path: Path, *orders: Order, first: dict[str, Any] | None = None) -> Ran:
+    """A run of two codons that is given the next of ``orders`` each time it waits; ``first`` is of codon one."""
     (tmp_path / "agent.jsonl").write_text("\n".join(LINES) + "\n")
     agent = f"exec:cat {tmp_path / 'agent.jsonl'}"
-    path = write_hank(tmp_path / "hank", codon("one", agent=agent), codon("two", agent=agent))
+    one = codon("one", **{"agent": agent, **(first or {})})
+    path = write_hank(tmp_path / "hank", one, codon("two", agent=agent))
     waits = anyio.Event()
     results: list[RunResult] = []
 
@@ -59,3 +61,52 @@ async def test_a_waiting_run_can_be_stopped(tmp_path: Path, orders: tuple[Order,
     assert len(ran.of("codon.completed")) == done
     assert ran.result is not None
     assert (ran.result.success, ran.result.reason) == (False, "stopped")
+
+
+def fails_until(tmp_path: Path, attempt: int) -> dict[str, Any]:
+    """A codon whose agent succeeds from ``attempt`` on, and a rig that counts how often it was set up."""
+    script = tmp_path / "agent.sh"
+    count, enough = tmp_path / "attempts", "x" * attempt
+    script.write_text(f'printf x >> {count}\n[ "$(cat {count})" = {enough} ] || exit 3\ncat {tmp_path}/agent.jsonl\n')
+    rig = {"type": "command", "command": {"run": f"printf x >> {tmp_path / 'rigs'}"}}
+    return {"agent": f"exec:sh {script}", "rigSetup": [rig]}
+
+
+async def test_a_failed_codon_waits_too_and_next_tries_it_again_in_its_workspace(tmp_path: Path) -> None:
+    orders = [Order.NEXT] * 5
+    ran = await paused_run(tmp_path, *orders, first=fails_until(tmp_path, 3))
+    assert [(e.data["codonId"], e.data["success"]) for e in ran.of("codon.completed")] == [
+        ("one", False),
+        ("one", False),
+        ("one", True),
+        ("two", True),
+    ]
+    assert ran.result is not None
+    assert ran.result.success
+    failed = ran.of("server.idle")[1].data
+    assert failed["reason"] == "codon-completed"
+    assert failed["message"].startswith("Codon one failed (")
+    assert failed["message"].endswith("; next tries it again, rollback goes back, stop ends the run")
+    assert (tmp_path / "rigs").read_text() == "x", "its rig stands"
+
+
+async def test_a_run_stopped_after_a_failure_says_that_the_codon_failed(tmp_path: Path) -> None:
+    ran = await paused_run(tmp_path, Order.NEXT, Order.STOP, first=fails_until(tmp_path, 2))
+    assert ran.result is not None
+    assert (ran.result.success, ran.result.reason) == (False, "codon failure: one")
+
+
+async def test_a_failure_that_the_run_waits_after_is_not_fatal(tmp_path: Path) -> None:
+    rig = {"type": "command", "command": {"run": "exit 4"}}
+    ran = await paused_run(tmp_path, Order.NEXT, Order.STOP, first={"rigSetup": [rig]})
+    assert [event.data["fatal"] for event in ran.of("error")] == [False]
+
+
+async def test_what_has_no_outputs_ends_the_run_all_the_same(tmp_path: Path) -> None:
+    (tmp_path / "hank").mkdir()
+    settings = f'[run]\noutput_dir = "{tmp_path / "out"}"\n'
+    (tmp_path / "hank" / "hankwatch.toml").write_text(settings)
+    outputs = [{"copy": ["*"], "beforeCopy": ["exit 5"]}]
+    ran = await paused_run(tmp_path, Order.NEXT, first={"outputFiles": outputs})
+    assert ran.result is not None
+    assert ran.result.reason == "outputs of codon one failed"

@@ -1,5 +1,6 @@
 """A waiting run can be taken back to a checkpoint: files, archive and journal, and it goes on from there."""
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -145,6 +146,23 @@ async def test_a_codon_can_be_taken_back_to_its_start_and_runs_again(tmp_path: P
     orders: Orders = [NEXT, NEXT, (Order.ROLLBACK, "two:start"), NEXT, NEXT]
     ran, _ = await operated(two_codons(tmp_path), tmp_path / "run", orders)
     assert [event.data["codonId"] for event in ran.of("codon.completed")] == ["one", "two", "two"]
+
+
+async def test_a_run_waits_after_a_failure_and_can_be_taken_back_without_a_resume(tmp_path: Path) -> None:
+    path = two_codons(tmp_path)
+    (tmp_path / "fails").touch()
+    content = json.loads((path / "hank.json").read_text())
+    spoil = {"type": "command", "command": {"run": f"echo spoilt > a.txt; ! rm {tmp_path / 'fails'}"}}
+    content["hank"][1]["rigSetup"].insert(0, spoil)
+    (path / "hank.json").write_text(json.dumps(content))
+    ran, answers = await operated(path, tmp_path / "run", [NEXT, NEXT, BACK, NEXT, NEXT])
+    assert answers[2].startswith("Rolled back to checkpoint ")
+    assert ran.result is not None
+    assert [(e.data["codonId"], e.data["success"]) for e in ran.of("codon.completed")] == [
+        ("one", True),
+        ("two", False),
+        ("two", True),
+    ]
 
 
 async def test_checkpoints_are_listed_for_clients_and_for_people(tmp_path: Path) -> None:

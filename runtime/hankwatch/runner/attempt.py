@@ -346,7 +346,7 @@ class Attempt:
 
     def _error(self, message: str, code: str, *, fatal: bool = False, context: dict[str, Any] | None = None) -> None:
         """``fatal``: the agent never ran, so the run ends, where the codon's failure ends it."""
-        fatal = fatal and self.job.codon.on_failure == "abort"
+        fatal = fatal and self.job.codon.on_failure == "abort" and self.context.control.autostart
         self.context.stream.emit(
             ErrorEvent(
                 message=message,

@@ -81,6 +81,10 @@ class CodonRun:
         async with self._watched() as attached:
             await self._attempts(attached, Observers(attached, self.job.codon_id, self.context))
 
+    def take_rig_of(self, earlier: "CodonRun") -> None:
+        """An earlier run of the same codon, in the same workspace, may have set its rig up."""
+        self._rig_is_ready, self._last_copied = earlier._rig_is_ready, earlier._last_copied
+
     async def go_on(self) -> None:
         """Carry the codon on that a killed process left last, from where its journal ends.
 

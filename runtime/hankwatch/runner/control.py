@@ -155,8 +155,8 @@ class Control:
         """
         if not self.next():
             raise OrderRefused(
-                "a rollback is for a run that waits between codons: `run --no-autostart` does before each,"
-                " with --resume also where an earlier run ended"
+                "a rollback is for a run that waits between codons: `run --no-autostart` does before each and after"
+                " a failure, with --resume also where an earlier run ended"
             )
         asked = self._asked = GoBack(to)
         await asked.answered.wait()

@@ -62,16 +62,17 @@ class Finish:
 Step = StartCodon | Finish
 
 
-def next_step(hank: Hank, records: Sequence[CodonRecord], *, stopping: bool = False) -> Step:
+def next_step(hank: Hank, records: Sequence[CodonRecord], *, stopping: bool = False, again: bool = False) -> Step:
     """The next codon in order, or the end: all done, one failed, or the run was asked to stop.
 
     Skipped codons count as done, and so do failed ones that were ignored; of several attempts the last counts.
+    With ``again`` a codon that failed is the next one, unless the run is stopping.
     """
     known = latest(records)
     step = _first_undone(hank, known)
     if step is None:
         return Finish(success=True, reason="all codons completed")
-    if (record := known.get(step.codon_id)) is not None and record.final:
+    if (record := known.get(step.codon_id)) is not None and record.final and (stopping or not again):
         return Finish(success=False, reason=f"codon failure: {step.codon_id}")
     return Finish(success=False, reason="stopped") if stopping else step
 

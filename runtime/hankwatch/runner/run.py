@@ -50,6 +50,8 @@ class Run:
     """Go on from the latest run of the execution."""
     _end: Finish | None = None
     """Why it ends before all is done."""
+    _last: CodonRun | None = None
+    """The codon before, unless a rollback took its rig away."""
     _summaries: list[SentinelSummary] = field(default_factory=list)
     _not_loaded: list[NotLoaded] = field(default_factory=list)
 
@@ -106,25 +108,28 @@ class Run:
             context.stream.emit(summary(hank, budget, context.ledger.state.attempts))
 
     async def _next(self) -> StartCodon | Finish:
-        """The next step; without autostart, once it was asked for."""
+        """The next step; without autostart, once it was asked for: a codon that failed is tried again then."""
         step, control = self._step(), self.context.control
-        if control.autostart or control.stopping or (isinstance(step, Finish) and not step.success):
+        if control.autostart or control.stopping or self._end is not None:
             return step
         self.context.stream.emit(_idle(step, self.context.ledger.run))
         while (asked := await control.hold()) is not None:
             if await answer(asked, self.context, self.new_run_id(), self.name_holder):
+                self._last = None
                 message = "Rolled back; waiting until next is asked for"
                 self.context.stream.emit(ServerIdle(reason="rollback-completed", message=message))
-        return self._step()
+        return self._step(again=True)
 
-    def _step(self) -> StartCodon | Finish:
-        return self._end or next_step(
-            self.context.hank, self.context.ledger.state.thread, stopping=self.context.control.stopping
-        )
+    def _step(self, *, again: bool = False) -> StartCodon | Finish:
+        thread, stopping = self.context.ledger.state.thread, self.context.control.stopping
+        return self._end or next_step(self.context.hank, thread, stopping=stopping, again=again)
 
     async def _carry_out(self, step: StartCodon, part: Callable[[CodonRun], Awaitable[None]]) -> None:
         codon = CodonRun(step, replace(self.jobs[step.codon.id], codon_id=step.codon_id), self.context)
+        if self._last is not None and self._last.step.codon_id == step.codon_id:
+            codon.take_rig_of(self._last)
         await part(codon)
+        self._last = codon
         self._summaries += codon.summaries
         self._not_loaded += codon.not_loaded
         if codon.failure is not None:
@@ -134,7 +139,12 @@ class Run:
 def _idle(step: StartCodon | Finish, run: RunRecord) -> ServerIdle:
     """Says what the run waits with for ``next``."""
     if isinstance(step, Finish):
-        return ServerIdle(reason="all-codons-completed", message="All codons completed; next ends the run")
+        if step.success:
+            return ServerIdle(reason="all-codons-completed", message="All codons completed; next ends the run")
+        failed = run.codons[-1]
+        why = (failed.failure_reason or {}).get("message") or "for no known reason"
+        message = f"Codon {failed.codon_id} failed ({why}); next tries it again, rollback goes back, stop ends the run"
+        return ServerIdle(reason="codon-completed", message=message)
     return ServerIdle(
         reason="codon-completed" if run.codons else "startup",
         message=f"Waiting with codon {step.codon_id} until next is asked for",

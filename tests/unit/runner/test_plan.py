@@ -37,6 +37,14 @@ def test_a_failed_codon_ends_the_run() -> None:
     assert next_step(PLAIN, records(a="failed")) == Finish(success=False, reason="codon failure: a")
 
 
+def test_a_failed_codon_is_the_next_one_when_it_is_asked_for_again_unless_the_run_stops() -> None:
+    failed = records(a="completed", b="failed")
+    step = next_step(PLAIN, failed, again=True)
+    assert isinstance(step, StartCodon)
+    assert (step.codon_id, step.previous) == ("b", "a")
+    assert next_step(PLAIN, failed, again=True, stopping=True) == Finish(success=False, reason="codon failure: b")
+
+
 def test_an_ignored_failure_counts_as_done() -> None:
     ignored = CodonRecord("a", 1, "failed", "", verdict={"failureIgnored": True})
     step = next_step(PLAIN, [ignored])

@@ -28,7 +28,9 @@ def run(
     start_new: Annotated[bool, typer.Option("--start-new", "-n", help="A new run in a used directory.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the last run there, or of this hank.")] = False,
     headless: Annotated[bool, typer.Option("--headless", help="Log lines instead of the live view; no keys.")] = False,
-    no_autostart: Annotated[bool, typer.Option("--no-autostart", help="Each codon waits for `next`.")] = False,
+    no_autostart: Annotated[
+        bool, typer.Option("--no-autostart", help="Each codon, and one that failed, waits for `next`.")
+    ] = False,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Copy output files of codons here.")] = None,
     model: Annotated[str | None, typer.Option("--model", "-m", help="Model of all codons.")] = None,
     max_cost: Annotated[float | None, typer.Option(help="End the run at this cost of agents, in US dollars.")] = None,

@@ -1,0 +1,1 @@
+"""Standing tripwires on something outside (spec watches)."""

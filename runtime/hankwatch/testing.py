@@ -205,7 +205,7 @@ def make_event(type: str, at: int | str = EPOCH_MS, /, **data: Any) -> Event:  #
 
 
 def recorded_agent(path: Path | str) -> str:
-    """What a codon's ``agent`` says to play the recorded stream at ``path``."""
+    """What a codon's ``agent`` says to play the recorded stream at ``path``; a folder has one for each turn."""
     return f"recorded:{path}"
 
 

@@ -9,13 +9,15 @@ from hankwatch.agents.catalogue import PROGRAMS
 from hankwatch.agents.detect import DetectingDialect
 from hankwatch.agents.execute import ExecAgent
 from hankwatch.agents.program import AgentProgram, TurnRequest
-from hankwatch.agents.recorded import RecordedAgent
+from hankwatch.agents.recorded import RecordedAgent, RecordedSession
 from hankwatch.agents.signals import Junk
 
+FIXTURES = Path(__file__).parents[2] / "fixtures"
 ALL: list[AgentProgram] = [
     *(make((name,), {}) for name, make in PROGRAMS.items()),
     ExecAgent(("tool",)),
     RecordedAgent(Path("/recordings/a.jsonl")),
+    RecordedSession(FIXTURES / "recorded-session"),
 ]
 NASTY = 'two\nlines, \u2028 a NUL \x00, \ud800 and {"json": true}'
 

@@ -104,7 +104,7 @@ async def test_the_first_codon_has_no_session_to_continue(tmp_path: Path) -> Non
 
 
 async def test_a_program_that_cannot_resume_is_refused_before_the_run(tmp_path: Path) -> None:
-    hank = write_hank(tmp_path / "hank", codon(agent="recorded:a.jsonl"), {**CONTINUES, "agent": "exec:true"})
+    hank = write_hank(tmp_path / "hank", codon(agent="exec:true"), {**CONTINUES, "agent": "recorded:a.jsonl"})
     (tmp_path / "hank" / "a.jsonl").write_text("{}\n")
     with pytest.raises(UsageError, match="cannot"):
         await run_here(hank, tmp_path / "run")

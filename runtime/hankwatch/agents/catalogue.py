@@ -18,7 +18,7 @@ from hankwatch.agents.pi import Pi
 from hankwatch.agents.plugins import plugin_agent
 from hankwatch.agents.program import AgentProgram
 from hankwatch.agents.qwen import Qwen
-from hankwatch.agents.recorded import RecordedAgent
+from hankwatch.agents.recorded import RecordedAgent, RecordedSession
 from hankwatch.agents.settings import AgentSettings
 from hankwatch.agents.vibe import Vibe
 from hankwatch.core.errors import UsageError
@@ -78,7 +78,8 @@ def agent_for(
     command, env = spec.command or here.command, {**here.env, **spec.env}
     match kind:
         case "recorded" if rest:
-            return RecordedAgent(hank_dir / rest)
+            path = hank_dir / rest
+            return RecordedSession(path) if path.is_dir() else RecordedAgent(path)
         case "exec" if rest or command:
             return ExecAgent(_split(rest) if rest else command or (), env)
         case _ if spec.name in PROGRAMS:

@@ -9,7 +9,12 @@ from hankwatch.agents.program import Command, TurnRequest, as_argument
 
 @dataclass(frozen=True, slots=True)
 class ExecAgent:
-    """Runs a command without a shell; the prompt comes on its stdin, which is then closed."""
+    """Runs a command without a shell; the prompt comes on its stdin, which is then closed.
+
+    The command is always as written. What a turn is about stands in variables: ``HANKWATCH_TURN`` (1, 2, …), from
+    the second turn of a session on ``HANKWATCH_SESSION_ID``, ``HANKWATCH_MODEL`` and ``HANKWATCH_SYSTEM_PROMPT``.
+    A command that heeds no session begins anew each turn.
+    """
 
     argv: tuple[str, ...]
     env: Mapping[str, str] = field(default_factory=dict)
@@ -18,15 +23,22 @@ class ExecAgent:
     """See ``AgentProgram.env_names``."""
 
     def command(self, request: TurnRequest) -> Command:
-        """See ``AgentProgram.command``; model and system prompt come as ``HANKWATCH_MODEL`` and ``…_SYSTEM_PROMPT``."""
-        env = dict(self.env)
+        """See ``AgentProgram.command``."""
+        return self._command(request, {})
+
+    def resume(self, request: TurnRequest, session_id: str) -> Command:
+        """See ``Resumes``."""
+        return self._command(request, {"HANKWATCH_SESSION_ID": as_argument(session_id)})
+
+    def dialect(self) -> DetectingDialect:
+        """See ``AgentProgram.dialect``; which of them it prints, its first such line says."""
+        return DetectingDialect((ENVELOPE, "claude", "qwen"))
+
+    def _command(self, request: TurnRequest, session: Mapping[str, str]) -> Command:
+        env = {**self.env, **session, "HANKWATCH_TURN": str(request.turn)}
         if request.model:
             env["HANKWATCH_MODEL"] = request.model
         if request.system_prompt:
             env["HANKWATCH_SYSTEM_PROMPT"] = as_argument(request.system_prompt)
         prompt = request.prompt.encode("utf-8", "replace")
         return Command(self.argv, env, (prompt if prompt.endswith(b"\n") else prompt + b"\n",))
-
-    def dialect(self) -> DetectingDialect:
-        """See ``AgentProgram.dialect``; which of them it prints, its first such line says."""
-        return DetectingDialect((ENVELOPE, "claude", "qwen"))

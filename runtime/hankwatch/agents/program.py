@@ -21,6 +21,8 @@ class TurnRequest:
     """Model id as the hank names it, or None for the program's own default."""
     system_prompt: str | None = None
     """Appended to the program's own system prompt; put before the prompt where the program takes none."""
+    turn: int = 1
+    """Which turn of its session this is, counted from 1; above 1 only in ``Resumes.resume``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Everything on disk that a codon names: prompts, rig sources, recorded agents (reference 2.6)."""
 
 import posixpath
+import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -46,12 +47,27 @@ def enumerate_refs(pointer: str, files: tuple[str, ...] | None) -> list[tuple[st
 
 
 def recording(agent: str, hank_dir: Path) -> Path:
-    """The file that ``recorded:PATH`` names: an absolute path as it is, else a ref below the hank directory.
+    """The file or folder that ``recorded:PATH`` names: an absolute path as it is, else a ref below the hank directory.
 
     Raises ``PathRefused`` for a ref that the path rules do not allow.
     """
     named = agent.removeprefix(RECORDED)
     return Path(named) if named.startswith("/") else resolve_ref(named, base=hank_dir, root=hank_dir)
+
+
+def recorded_turns(folder: Path) -> tuple[Path, ...]:
+    """The files of a recorded session, one for each turn: ``1.jsonl``, ``2.jsonl`` …; names without a number are none.
+
+    Raises ``PathRefused`` for a folder with a turn missing or twice, without any, or that cannot be read.
+    """
+    try:
+        numbered = [(path.name.partition(".")[0], path) for path in folder.iterdir() if path.is_file()]
+    except OSError as error:
+        raise PathRefused(str(folder), f"cannot be read: {error.strerror}") from error
+    turns = sorted((int(number), path) for number, path in numbered if re.fullmatch(r"[0-9]{1,6}", number))
+    if not turns or [number for number, _ in turns] != list(range(1, len(turns) + 1)):
+        raise PathRefused(str(folder), "is no recorded session: one file for each turn is wanted, 1.jsonl, 2.jsonl …")
+    return tuple(path for _, path in turns)
 
 
 def _weigh(text: str, pointer: str) -> Iterator[Fault]:
@@ -69,8 +85,11 @@ def _weigh(text: str, pointer: str) -> Iterator[Fault]:
 
 def _recording(named: str, pointer: str, hank_dir: Path) -> Iterator[Fault]:
     try:
-        if not recording(named, hank_dir).is_file():
-            yield _unreadable(pointer, PathRefused(named, "is not a file that exists"))
+        path = recording(named, hank_dir)
+        if path.is_dir():
+            recorded_turns(path)
+        elif not path.is_file():
+            yield _unreadable(pointer, PathRefused(named, "is neither a file nor a folder that exists"))
     except PathRefused as refused:
         yield _unreadable(pointer, refused)
 

@@ -62,7 +62,8 @@ class Codon(ConfigModel):
     model: Text
     """Short name (sonnet, opus, haiku, flash), id, provider/id, or pi/<provider>/<model>."""
     agent: Text | AgentSpec | None = None
-    """Agent program: a name, recorded:PATH, exec:COMMAND, or an object; default: the one for the model."""
+    """Agent program: a name, exec:COMMAND, recorded:PATH (a file, or a folder with 1.jsonl, 2.jsonl … for the turns of
+    a session), or an object; default: the one for the model."""
     continuation_mode: Literal["fresh", "continue-previous"]
     """fresh: a new session. continue-previous: goes on in the session of the codon before."""
     rig_setup: tuple[RigOperation, ...] = ()

@@ -20,7 +20,7 @@ from hankwatch.runner.globs import Globs
 from hankwatch.runner.jobs import CodonJob
 from hankwatch.runner.pricing import estimate_usd
 from hankwatch.runner.rigs import Rig, RigEnd
-from hankwatch.runner.sessions import session_to_continue, session_usage
+from hankwatch.runner.sessions import session_to_continue, session_usage, turns_of
 from hankwatch.runner.state import CodonRecord, tokens_json
 from hankwatch.runner.tracked import TrackedFiles
 from hankwatch.runner.turn import Turn, TurnEnd
@@ -50,6 +50,8 @@ class Attempt:
     last_copied: Path | None = None
     """Target of the rig's last copy."""
     _continued: str | None = None
+    _session_turn: int = 1
+    """Which turn of the session is the latest."""
     _translator: Translator = field(init=False)
     _tracker: FileTracker = field(init=False)
     _meter: Meter = field(init=False)
@@ -111,6 +113,9 @@ class Attempt:
         except InfrastructureError:
             raise
         except HankwatchError as error:
+            if self._end is not None:  # of a further turn: what was before it counts
+                self._close_account()
+                await self._tracker.finish()
             return self._spawn_failure(error)
         finally:
             if self._time_limit is not None:
@@ -154,12 +159,13 @@ class Attempt:
         self._continued = session_id
         tokens, cost_usd = session_usage(session_id, self.context.ledger.state)
         self._translator.account.carry(session_id, tokens, cost_usd)
+        self._session_turn += turns_of(session_id, self.context.ledger.state.thread)
         self._info(f"Continuing from previous session: {session_id}")
         return self._resume(job.request, session_id)
 
     def _resume(self, request: TurnRequest, session_id: str) -> Command:
         assert isinstance(self.job.program, Resumes)  # checked before the run
-        return self.job.program.resume(request, session_id)
+        return self.job.program.resume(replace(request, turn=self._session_turn), session_id)
 
     async def _run_turns(self, command: Command) -> Verdict:
         """Turns of one session, until nothing is left to say (design "How it runs" 6)."""
@@ -192,6 +198,8 @@ class Attempt:
         job, ledger, account = self.job, self.context.ledger, self._translator.account
         assert job.extension_prompt is not None
         number = ledger.codon.extensions + 1
+        self._session_turn += 1
+        command = self._resume(replace(job.request, prompt=job.extension_prompt), self._translator.session_id)
         extended = CodonExtended(
             codon_id=job.codon_id,
             base_codon_id=job.base_codon_id,
@@ -203,7 +211,7 @@ class Attempt:
         )
         self.context.stream.emit(extended)
         ledger.move("ExtensionCountUpdated", {"extensionCount": number}, codon_id=job.codon_id)
-        return self._resume(replace(job.request, prompt=job.extension_prompt), self._translator.session_id)
+        return command
 
     def _turn(self, command: Command) -> Turn:
         job, context = self.job, self.context

@@ -1,5 +1,7 @@
 """Sessions of agent programs: which one a codon continues, and what it has used so far (reference 3.2)."""
 
+from collections.abc import Sequence
+
 from hankwatch.agents.program import AgentProgram, Resumes
 from hankwatch.agents.signals import Tokens
 from hankwatch.core.errors import NoSession, UsageError
@@ -17,7 +19,7 @@ def require_resuming(codon: Codon, program: AgentProgram) -> None:
     if (uses == "continuationMode" or codon.exhaust_with_prompt is not None) and not isinstance(program, Resumes):
         raise UsageError(
             f"codon {codon.id}: {uses} continues a session, which the agent {program.name} cannot",
-            hint="use a program that can, as claude does, or a fresh session",
+            hint="use a program that can, as claude, exec:COMMAND and recorded:FOLDER do, or a fresh session",
         )
 
 
@@ -43,3 +45,13 @@ def session_usage(session_id: str, state: RunState) -> tuple[Tokens, float | Non
     records = [record for run in state.runs for record in run.codons if record.session_id == session_id]
     tokens = sum((record.tokens for record in records), Tokens())
     return tokens, total_cost(record.cost_usd for record in records)
+
+
+def turns_of(session_id: str, records: Sequence[CodonRecord]) -> int:
+    """How many turns a session has had in ``records``, oldest first; it may have changed its id when it was resumed."""
+    count = 0
+    for record in reversed(records):
+        if record.session_id == session_id:
+            count += 1 + record.extensions
+            session_id = record.previous_session_id or session_id
+    return count

@@ -77,9 +77,29 @@ def test_a_permission_of_ones_own_replaces_the_bypass() -> None:
     assert "bypassPermissions" not in argv
 
 
-@pytest.mark.parametrize("agent", [RecordedAgent(HANK / "x.jsonl"), ExecAgent(("tool",))])
-def test_a_missing_method_is_the_capabilitys_absence(agent: object) -> None:
-    assert not isinstance(agent, Resumes | Steers | Interrupts)
+def test_a_missing_method_is_the_capabilitys_absence() -> None:
+    assert not isinstance(RecordedAgent(HANK / "x.jsonl"), Resumes | Steers | Interrupts)
+    assert not isinstance(ExecAgent(("tool",)), Steers | Interrupts)
+
+
+def test_a_command_of_ones_own_learns_of_its_turn_and_session_by_variables() -> None:
+    tool = ExecAgent(("tool",))
+    first, third = tool.command(TurnRequest("Go.")), tool.resume(TurnRequest("Go on.", turn=3), "s-1")
+    assert first.argv == third.argv == ("tool",)
+    assert (first.env["HANKWATCH_TURN"], third.env["HANKWATCH_TURN"]) == ("1", "3")
+    assert third.env["HANKWATCH_SESSION_ID"] == "s-1"
+    assert "HANKWATCH_SESSION_ID" not in first.env
+
+
+def test_a_recorded_folder_plays_the_file_of_the_turn(tmp_path: Path) -> None:
+    for name in ("1.jsonl", "2.gemini.jsonl.gz", "README.md"):
+        (tmp_path / name).touch()
+    agent = agent_for(f"recorded:{tmp_path}", "any", hank_dir=HANK)
+    assert isinstance(agent, Resumes)
+    assert agent.command(TurnRequest("Go.")).argv[4] == str(tmp_path / "1.jsonl")
+    assert agent.resume(TurnRequest("Go on.", turn=2), "s").argv[4] == str(tmp_path / "2.gemini.jsonl.gz")
+    with pytest.raises(UsageError, match="turn 3 of the session is not recorded"):
+        agent.resume(TurnRequest("Go on.", turn=3), "s")
 
 
 def test_a_recording_is_played_by_this_python_from_a_path_under_the_hank() -> None:

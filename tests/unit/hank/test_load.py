@@ -90,6 +90,15 @@ def test_a_recording_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     assert findings(loaded) == [("error", "file-unreadable", "/hank/1/agent")]
 
 
+@pytest.mark.parametrize("names", [["2.jsonl"], ["1.jsonl", "3.jsonl"], ["1.jsonl", "01.jsonl"], ["one.jsonl"], []])
+def test_a_recorded_session_has_one_file_for_each_turn(tmp_path: Path, names: list[str]) -> None:
+    (tmp_path / "session").mkdir()
+    content = hank(codon("a", agent="recorded:session"))
+    loaded = load(tmp_path, content, {f"session/{name}": "" for name in names})
+    assert findings(loaded) == [("error", "file-unreadable", "/hank/0/agent")]
+    assert "1.jsonl, 2.jsonl" in next(iter(loaded.diagnostics)).message
+
+
 def test_faults_of_every_file_come_at_once(tmp_path: Path) -> None:
     content = hank(
         codon("a", onFailre="retry"),

@@ -1,7 +1,7 @@
 """``try``: what a sentinel would do on recorded events, in virtual time, without asking a model (spec cli)."""
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -56,6 +56,8 @@ class Attempt:
     triggers: int = 0
     given_up: str | None = None
     """Why matching was given up (patterns that take too long), or None."""
+    onlookers: Sequence[Callable[[Event, int], None]] = ()
+    """Told of each event that triggers can see, and how many matches it completed."""
     _scope: CodonScope = field(default_factory=lambda: CodonScope("", "", "", None, ""))
     _failure: Exception | None = None
     _last_ms: int = 0
@@ -84,10 +86,15 @@ class Attempt:
         gatherer = Gatherer(self.config.execution, stream.timers, on_due=self._fire, on_failure=self._fail)
 
         def on_event(event: Event) -> None:
+            if routing(event.type, event.data) is Routing.NEVER:
+                return
             self._note(event)
-            for match in index.route(event):
+            matches = index.route(event)
+            for match in matches:
                 self.matched += 1
                 self._fire(gatherer.on_match(match.events, event.at_ms))
+            for look in self.onlookers:
+                look(event, len(matches))
 
         stream.subscribe(on_event, name=self.config.id)
         for _ in source.play(stream, time):
@@ -96,8 +103,8 @@ class Attempt:
             self._fire(gatherer.drain(self._last_ms))
         yield from self._take()
 
-    def summary(self, source: Source) -> dict[str, Any]:
-        """The last line of ``try --json``."""
+    def summary(self, source: Source, estimated_cost_usd: float | None) -> dict[str, Any]:
+        """The last line of ``try --json``; the cost is None when no price is known."""
         return {
             "events": self.events,
             "matched": self.matched,
@@ -105,12 +112,10 @@ class Attempt:
             "droppedTriggers": 0,
             "droppedEvents": 0,
             "badLines": source.bad_lines,
-            "estimatedCostUsd": None,
+            "estimatedCostUsd": estimated_cost_usd,
         }
 
     def _note(self, event: Event) -> None:
-        if routing(event.type, event.data) is Routing.NEVER:
-            return
         self.events += 1
         self._last_ms = event.at_ms
         if event.type == "codon.started":

@@ -62,7 +62,7 @@ def attempt(
             for fire in fires:
                 _show(fire, sentinel.config, {}, console, as_json=as_json)
     if as_json:
-        output.print_json({"summary": attempted.summary(source)})
+        output.print_json({"summary": attempted.summary(source, None)})
     _say(attempted, source, console)
     return 0
 

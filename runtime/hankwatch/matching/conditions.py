@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Hashable, Sequence
 from types import NoneType
-from typing import Annotated, Any, ClassVar, Literal, assert_never
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, assert_never
 
 from pydantic import Field
 
@@ -96,6 +96,15 @@ Condition = Annotated[
 """One condition of a trigger; all of a trigger's must hold."""
 
 
+class Unmet(NamedTuple):
+    """A condition that does not hold."""
+
+    place: int
+    """Its index among the conditions."""
+    found: Any
+    """What stands at its path, or ``MISSING``."""
+
+
 class Conditions:
     """Compiled conditions of one trigger or step."""
 
@@ -110,6 +119,12 @@ class Conditions:
             if not test(read(data)):
                 return False
         return True
+
+    def unmet(self, data: EventData) -> tuple[Unmet, ...]:
+        """All that do not hold; empty exactly when ``hold`` is True."""
+        values = (read(data) for read, _ in self._tests)
+        found = zip(self._tests, values, strict=True)
+        return tuple(Unmet(index, value) for index, ((_, test), value) in enumerate(found) if not test(value))
 
 
 def compile_conditions(conditions: Sequence[Condition], on_overrun: Callable[[], None] | None = None) -> Conditions:

@@ -14,6 +14,8 @@ Step = Callable[[Event], bool]
 """Whether an event fits one step of a pattern."""
 Found = tuple[Event, ...] | None
 """The events of a match in order, or None."""
+Late = Callable[[int, int], None]
+"""Told of a beginning that the limit ended: how many steps it had, and the milliseconds since its first."""
 
 
 class Automaton(Protocol):
@@ -27,15 +29,20 @@ class Automaton(Protocol):
         """Take the next considered event; the match that it completes, if any."""
         ...
 
+    def taken(self) -> int:
+        """How many steps the longest beginning has that is pending."""
+        ...
+
 
 class Adjacent:
     """Steps on adjacent events. Bit k of ``_alive`` says: the last k+1 events fit the first k+1 steps."""
 
-    __slots__ = ("_alive", "_last", "_steps", "_within_ms")
+    __slots__ = ("_alive", "_last", "_late", "_steps", "_within_ms")
 
-    def __init__(self, steps: Sequence[Step], within_ms: int | None) -> None:
+    def __init__(self, steps: Sequence[Step], within_ms: int | None, late: Late) -> None:
         self._steps = steps
         self._within_ms = within_ms
+        self._late = late
         self._alive = 0
         self._last: deque[Event] = deque(maxlen=len(steps))
 
@@ -52,12 +59,18 @@ class Adjacent:
             self._last.clear()
             return None
         self._last.append(event)
-        if not alive >> (len(self._steps) - 1) & 1 or not _in_time(self._last[0], event, self._within_ms):
+        if not alive >> (len(self._steps) - 1) & 1:
+            return None
+        if not _in_time(self._last[0], event, self._within_ms):
+            self._late(len(self._steps), event.at_ms - self._last[0].at_ms)
             return None
         found = tuple(self._last)
         self._alive = 0
         self._last.clear()
         return found
+
+    def taken(self) -> int:
+        return self._alive.bit_length()
 
 
 class InOrder:
@@ -80,6 +93,9 @@ class InOrder:
             return None
         found, self._taken = tuple(self._taken), []
         return found
+
+    def taken(self) -> int:
+        return len(self._taken)
 
 
 class _Chain(NamedTuple):
@@ -106,11 +122,12 @@ class InOrderWithin:
     no match inside the limit is missed, and of several that one event completes it is the one found.
     """
 
-    __slots__ = ("_best", "_count", "_steps", "_within_ms")
+    __slots__ = ("_best", "_count", "_late", "_steps", "_within_ms")
 
-    def __init__(self, steps: Sequence[Step], within_ms: int) -> None:
+    def __init__(self, steps: Sequence[Step], within_ms: int, late: Late) -> None:
         self._steps = steps
         self._within_ms = within_ms
+        self._late = late
         self._best: list[_Chain | None] = [None] * len(steps)
         self._count = 0
 
@@ -120,6 +137,9 @@ class InOrderWithin:
 
     def feed(self, event: Event) -> Found:
         if self._best[0] is not None and self.idle(event.at_ms):
+            longest = self._best[self.taken() - 1]
+            assert longest is not None
+            self._late(self.taken(), event.at_ms - longest.first.at_ms)
             self._best = [None] * len(self._steps)
         self._count += 1
         # Backwards, so that one event takes one step of a chain.
@@ -137,15 +157,19 @@ class InOrderWithin:
             return None
         self._best[-1] = None
         if not _in_time(whole.first, event, self._within_ms):
+            self._late(len(self._steps), event.at_ms - whole.first.at_ms)
             return None
         self._best = [None] * len(self._steps)
         return tuple(whole.events())
+
+    def taken(self) -> int:
+        return max((k for k, chain in enumerate(self._best, 1) if chain is not None), default=0)
 
 
 class Correlated:
     """One automaton for each value at a path; events without a scalar there are not considered."""
 
-    __slots__ = ("_automata", "_make", "_read", "dropped")
+    __slots__ = ("_automata", "_make", "_read", "dropped", "unrelated")
 
     def __init__(self, read: Callable[[EventData], Any], make: Callable[[], Automaton]) -> None:
         self._read = read
@@ -153,6 +177,8 @@ class Correlated:
         self._automata: dict[Hashable, Automaton] = {}
         self.dropped = 0
         """How many automata were given up, oldest first, because there were more than ``MAX_AUTOMATA``."""
+        self.unrelated = 0
+        """How many events had no scalar at the path."""
 
     def idle(self, at_ms: int) -> bool:  # noqa: ARG002 - what ran out of time is dropped when there are too many
         return not self._automata
@@ -160,6 +186,7 @@ class Correlated:
     def feed(self, event: Event) -> Found:
         value = equality_key(self._read(event.data))
         if value is MISSING:
+            self.unrelated += 1
             return None
         automaton = self._automata.get(value) or self._make()
         found = automaton.feed(event)
@@ -172,6 +199,9 @@ class Correlated:
             self.dropped += not oldest.idle(event.at_ms)
         return found
 
+    def taken(self) -> int:
+        return max((automaton.taken() for automaton in self._automata.values()), default=0)
+
 
 def make_automaton(
     steps: Sequence[Step],
@@ -179,13 +209,14 @@ def make_automaton(
     consecutive: bool,
     within_ms: int | None = None,
     correlate_by: Callable[[EventData], Any] | None = None,
+    late: Late,
 ) -> Automaton:
     """The automaton of a sequence trigger."""
 
     def make() -> Automaton:
         if consecutive:
-            return Adjacent(steps, within_ms)
-        return InOrder(steps) if within_ms is None else InOrderWithin(steps, within_ms)
+            return Adjacent(steps, within_ms, late)
+        return InOrder(steps) if within_ms is None else InOrderWithin(steps, within_ms, late)
 
     return make() if correlate_by is None else Correlated(correlate_by, make)
 

@@ -11,7 +11,7 @@ from hankwatch.core.contain import contain
 from hankwatch.events.catalogue import OPEN_TYPES, routing
 from hankwatch.events.envelope import Event, Routing
 from hankwatch.matching.conditions import Condition, compile_conditions, path_reader
-from hankwatch.matching.sequences import Correlated, Found, Step, make_automaton
+from hankwatch.matching.sequences import Automaton, Correlated, Found, Late, Step, make_automaton
 from hankwatch.matching.slots import Slot, Slots
 
 MAX_OVERRUNS = 3
@@ -193,12 +193,7 @@ class TriggerIndex(Generic[K]):
 
     def _prepare_sequence(self, entry: _Entry[K], trigger: SequenceTrigger) -> None:
         options = trigger.options
-        automaton = make_automaton(
-            [self._step(entry, step) for step in trigger.pattern],
-            consecutive=options.consecutive,
-            within_ms=options.within_milliseconds,
-            correlate_by=path_reader(options.correlate_by) if options.correlate_by else None,
-        )
+        automaton = automaton_of(trigger, [self._step(entry, step) for step in trigger.pattern])
         if isinstance(automaton, Correlated):
             entry.dropped = lambda: automaton.dropped
         on = trigger.interest_filter.on
@@ -229,6 +224,22 @@ class TriggerIndex(Generic[K]):
         entry.slots = slots
         for slot in slots:
             self._slots.put(slot, entry.number, entry)
+
+
+def automaton_of(
+    trigger: SequenceTrigger,
+    steps: Sequence[Step],
+    late: Late = lambda taken, span_ms: None,  # noqa: ARG005 - who only wants matches does not listen
+) -> Automaton:
+    """What follows a trigger's pattern, its ``steps`` compiled."""
+    options = trigger.options
+    return make_automaton(
+        steps,
+        consecutive=options.consecutive,
+        within_ms=options.within_milliseconds,
+        correlate_by=path_reader(options.correlate_by) if options.correlate_by else None,
+        late=late,
+    )
 
 
 def considers(on: Sequence[str], type_name: str) -> bool:

@@ -65,14 +65,14 @@ def test_what_a_sentinel_may_not_see_is_not_counted(tmp_path: Path) -> None:
     path = write_journal(tmp_path / "j", lines)
     attempt, source = Attempt(watcher()), open_source(str(path), tmp_path)
     assert ids(list(attempt.fires(source, Redactor()))) == [["e001"]]
-    assert attempt.summary(source) == {
+    assert attempt.summary(source, 0.0) == {
         "events": 1,
         "matched": 1,
         "triggers": 1,
         "droppedTriggers": 0,
         "droppedEvents": 0,
         "badLines": 0,
-        "estimatedCostUsd": None,
+        "estimatedCostUsd": 0.0,
     }
 
 

@@ -14,7 +14,7 @@ import anyio
 import anyio.to_thread
 
 from hankwatch.core.clock import Clock, StreamTime, SystemClock, Timers
-from hankwatch.core.errors import ConfigError, InfrastructureError, JournalLocked, UsageError
+from hankwatch.core.errors import ConfigError, ExecutionUnusable, InfrastructureError, JournalLocked, UsageError
 from hankwatch.core.redaction import Redactor
 from hankwatch.core.tasks import task_group
 from hankwatch.events.envelope import IdSource
@@ -194,7 +194,7 @@ async def open_run(
         ConfigError: the hank, its settings or a required sentinel have faults.
         UsageError: something that cannot be meant, or that this version does not carry out.
         JournalLocked: another process runs in the execution directory.
-        InfrastructureError: the execution directory cannot be written.
+        ExecutionUnusable: the execution directory cannot be read or written.
     """
     environ, clock = os.environ if environ is None else environ, clock or SystemClock()
     hank, settings = load_for_run(options, environ)
@@ -349,7 +349,7 @@ async def _archive(layout: Layout) -> Archive:
     try:
         return await anyio.to_thread.run_sync(Archive, layout)
     except OSError as error:
-        raise InfrastructureError(f"the archive of {layout.root} cannot be read: {error}") from error
+        raise ExecutionUnusable(layout.root, error) from error
 
 
 async def _until_journal_fails(task: Callable[[], Awaitable[None]]) -> None:
@@ -361,7 +361,12 @@ async def _until_journal_fails(task: Callable[[], Awaitable[None]]) -> None:
 
 def _take(layout: Layout, run_id: str, settings: Settings, *, again: bool) -> Journal:
     """The journal with its lock; refused when a run is live there, or one was and nobody asked for a further one."""
-    if layout.journal.exists() and not again:
+    try:
+        was_used = layout.journal.exists()
+        layout.managed.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ExecutionUnusable(layout.root, error) from error
+    if was_used and not again:
         if (live := holder(lock_path(layout.journal))) is not None:
             raise JournalLocked(layout.root, str(live))
         raise _used(layout)

@@ -117,7 +117,7 @@ def test_a_place_that_cannot_be_written_is_refused_with_its_reason(tmp_path: Pat
         check=False,
     )
     assert child.returncode == 3
-    assert b"error[infrastructure]" in child.stderr
+    assert b"error[execution-unusable]" in child.stderr
 
 
 async def test_run_hank_gives_the_result_of_a_whole_run(tmp_path: Path, fixtures: Path) -> None:

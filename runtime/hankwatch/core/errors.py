@@ -6,11 +6,13 @@
     ├── ConfigError                   faults of files the user wrote                    exit 2
     ├── UsageError                    a command or call that cannot be meant            exit 2
     │   ├── NotYetSupported           a documented feature of a later version
+    │   ├── CapReached                as many watches are active as may be
     │   ├── RunNotFound               no execution matches what was named
     │   └── RollbackRefused           a rollback that cannot be meant, or not now
     ├── InfrastructureError           what the run stands on failed; it ends            exit 3
     │   ├── JournalWriteError         the journal could not be written
-    │   └── JournalLocked             another process holds the journal
+    │   ├── JournalLocked             another process holds the journal
+    │   └── ExecutionUnusable         the execution directory cannot be made, read or written
     ├── BadLine                       a line that is not an event
     ├── ModelCallFailed               a model call that produced no usable reply
     │   └── MissingCall               a call that the call log it should be answered from does not have
@@ -18,6 +20,7 @@
     ├── RenderFault                   a prompt that failed while rendering
     ├── SchemaFault                   a JSON Schema or Zod text that cannot be used
     ├── ProcessNotStarted             a child program that could not be started
+    │   └── NoWorkingDirectory        there is no folder to start it in
     ├── OrderRefused                  a live run does not do what it was asked to
     ├── NoSession                     there is no session that a codon could continue
     ├── CheckpointFailed              a checkpoint could not be made, read or restored
@@ -81,6 +84,20 @@ class NotYetSupported(UsageError):
         )
 
 
+class CapReached(UsageError):
+    """As many watches of a kind are active as may be."""
+
+    code = "cap-reached"
+
+    def __init__(self, kind: str, what: str, limit: int, held_by: "Sequence[str]") -> None:
+        self.limit = limit
+        self.held_by = tuple(held_by)
+        """Ids that take the places, as far as the asker may know them."""
+        held = f": {', '.join(held_by)}" if held_by else ""
+        super().__init__(f"at most {limit} active {kind} watches per {what}{held}")
+        self.hint = "cancel one that is no longer needed, or wait for one to end"
+
+
 class RunNotFound(UsageError):
     """No execution directory or run matches what was named."""
 
@@ -123,6 +140,31 @@ class JournalLocked(InfrastructureError):
         self.holder = holder
         super().__init__(f"{path} is held by {holder}")
         self.hint = "wait until it ends, stop it, or use another execution directory"
+
+
+class ExecutionUnusable(InfrastructureError):
+    """An execution directory that cannot be made, read or written."""
+
+    code = "execution-unusable"
+
+    def __init__(self, path: Path, error: OSError) -> None:
+        self.path = path
+        reason = error.strerror or str(error)
+        where = f" ({error.filename})" if error.filename not in {None, str(path)} else ""
+        super().__init__(f"the execution directory {path} cannot be used: {reason}{where}")
+        self.hint = "mend its mode or owner, or name another: --execution, or run.execution_base_dir in the settings"
+
+
+class StoreFailed(InfrastructureError):
+    """The database that holds watches could not be opened, read or written."""
+
+    code = "store-failed"
+
+    def __init__(self, store: str, reason: str) -> None:
+        self.store = store
+        self.reason = reason
+        super().__init__(f"the watch store {store} failed: {reason}")
+        self.hint = "see that the database is there and may be written (setting watches.store)"
 
 
 class BadLine(HankwatchError):
@@ -233,6 +275,16 @@ class ProcessNotStarted(HankwatchError):
         self.reason = reason
         super().__init__(f"{program} cannot be started: {reason}")
         self.hint = f"check that {program} is installed and on the PATH this run gives its children"
+
+
+class NoWorkingDirectory(ProcessNotStarted):
+    """The folder that a child program was to work in is gone, or this user may not enter it."""
+
+    code = "no-working-directory"
+
+    def __init__(self, program: str, folder: Path, reason: str) -> None:
+        super().__init__(program, f"{folder}: {reason}")
+        self.hint = "give the folder back, with a mode that lets this user in"
 
 
 class OrderRefused(HankwatchError):

@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 
 from hankwatch.core.clock import Clock
-from hankwatch.core.errors import ProcessNotStarted
+from hankwatch.core.errors import NoWorkingDirectory, ProcessNotStarted
 from hankwatch.processes.lines import DEFAULT_CAP_BYTES, Line, LineSplitter
 from hankwatch.processes.pipes import ReadEnd, WriteEnd
 from hankwatch.processes.tag import tagged
@@ -210,5 +210,9 @@ def _start(argv: Sequence[str], cwd: Path, env: Mapping[str, str], *, stdin: boo
             bufsize=0,
             start_new_session=True,
         )
-    except (OSError, ValueError) as error:  # ValueError: a NUL in an argument
+    except OSError as error:
+        if error.filename == cwd:
+            raise NoWorkingDirectory(argv[0], cwd, error.strerror or str(error)) from error
+        raise ProcessNotStarted(argv[0], str(error)) from error
+    except ValueError as error:  # a NUL in an argument
         raise ProcessNotStarted(argv[0], str(error)) from error

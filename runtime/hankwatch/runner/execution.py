@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from hankwatch import __version__
-from hankwatch.core.errors import InfrastructureError, RunNotFound, UsageError
+from hankwatch.core.errors import ExecutionUnusable, RunNotFound, UsageError
 from hankwatch.core.files import reading, replace_file
 from hankwatch.runner.layout import Layout
 
@@ -48,13 +48,13 @@ def prepare(layout: Layout, *, hank: Path, data: Path | None, now: datetime) -> 
 
     Raises:
         UsageError: ``data`` does not exist, or the execution was made from other data.
-        InfrastructureError: the directory cannot be written.
+        ExecutionUnusable: the directory cannot be written.
     """
     require_data(data)
     try:
         return _prepare(layout, hank, data, now)
     except OSError as error:
-        raise InfrastructureError(f"the execution directory {layout.root} cannot be made: {error}") from error
+        raise ExecutionUnusable(layout.root, error) from error
 
 
 def require_data(data: Path | None) -> None:
@@ -106,6 +106,10 @@ def open_execution(root: Path) -> Execution:
     layout = Layout(root)
     if not layout.managed.is_dir():
         raise RunNotFound(str(root), root.parent)
+    return _with_meta(layout)
+
+
+def _with_meta(layout: Layout) -> Execution:
     try:
         with reading(layout.meta) as file:
             meta = orjson.loads(file.read())
@@ -115,10 +119,20 @@ def open_execution(root: Path) -> Execution:
 
 
 def executions(base: Path) -> Iterator[Execution]:
-    """All executions under ``base``, the one whose latest run began last first; none when the folder is missing."""
+    """All executions under ``base``, the one whose latest run began last first; none when the folder is missing.
+
+    One that this user may not look into is among them.
+    """
     if base.is_dir():
-        found = [open_execution(root) for root in base.iterdir() if (root / ".hankweave").is_dir()]
+        found = [_with_meta(Layout(root)) for root in base.iterdir() if _is_execution(root)]
         yield from sorted(found, key=_began, reverse=True)
+
+
+def _is_execution(root: Path) -> bool:
+    try:
+        return Layout(root).managed.is_dir()
+    except OSError:  # closed to this user: only its name can tell
+        return root.name.partition("-")[0].isdecimal()
 
 
 def _began(execution: Execution) -> tuple[int, str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from hankwatch.core.clock import Clock
-from hankwatch.core.errors import CheckpointFailed, GitMissing, ProcessNotStarted
+from hankwatch.core.errors import CheckpointFailed, GitMissing, NoWorkingDirectory, ProcessNotStarted
 from hankwatch.core.limits import within
 from hankwatch.core.tasks import task_group
 from hankwatch.core.text import strip_controls
@@ -62,6 +62,8 @@ class Git:
             return await within(self.clock, GIT_LIMIT_S, partial(self._run, what, arguments, stdin, env or {}))
         except TimeoutError:
             raise CheckpointFailed(what, f"took longer than {GIT_LIMIT_S:g} s") from None
+        except NoWorkingDirectory as error:
+            raise CheckpointFailed(what, error.reason) from error
         except ProcessNotStarted as error:
             raise GitMissing(error.reason) from error
 

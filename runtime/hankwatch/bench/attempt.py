@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hankwatch.bench.sources import Source
+from hankwatch.bench.stepping import Entered, Moment, steps, told_scope
 from hankwatch.core.clock import StreamTime, Timers
 from hankwatch.core.errors import InfrastructureError
 from hankwatch.core.redaction import Redactor
 from hankwatch.events.catalogue import routing
-from hankwatch.events.envelope import Event, EventData, IdSource, Routing, format_stamp
+from hankwatch.events.envelope import Event, IdSource, Routing, format_stamp
 from hankwatch.matching.triggers import TriggerIndex
 from hankwatch.sandbox.sandbox import Sandbox
 from hankwatch.sentinels.config import SentinelConfig
@@ -59,6 +60,9 @@ class Attempt:
     onlookers: Sequence[Callable[[Event, int], None]] = ()
     """Told of each event that triggers can see, and how many matches it completed."""
     _scope: CodonScope = field(default_factory=lambda: CodonScope("", "", "", None, ""))
+    _one_scope: bool = True
+    _index: TriggerIndex[str] | None = None
+    _gatherer: Gatherer | None = None
     _failure: Exception | None = None
     _last_ms: int = 0
     _fired: deque[Fire] = field(default_factory=deque)
@@ -81,27 +85,17 @@ class Attempt:
             on_failure=_no_journal,
             on_listener_failure=lambda failure: self._fail(failure.error),
         )
-        index: TriggerIndex[str] = TriggerIndex(lambda _, reason: setattr(self, "given_up", reason))
-        index.add(self.config.id, self.config.trigger)
-        gatherer = Gatherer(self.config.execution, stream.timers, on_due=self._fire, on_failure=self._fail)
-
-        def on_event(event: Event) -> None:
-            if routing(event.type, event.data) is Routing.NEVER:
-                return
-            self._note(event)
-            matches = index.route(event)
-            for match in matches:
-                self.matched += 1
-                self._fire(gatherer.on_match(match.events, event.at_ms))
-            for look in self.onlookers:
-                look(event, len(matches))
-
-        stream.subscribe(on_event, name=self.config.id)
-        for _ in source.play(stream, time):
+        stream.subscribe(self._on_event, name=self.config.id)
+        self._one_scope = source.codon is None
+        for step in steps(source, stream, time, one_scope=self._one_scope):
+            match step:
+                case Entered():
+                    self._enter(step.scope, stream)
+                case Moment.DRAIN | Moment.LEFT if drain:
+                    self._drain(stream)
+                case _:
+                    pass
             yield from self._take()
-        if drain:
-            self._fire(gatherer.drain(self._last_ms))
-        yield from self._take()
 
     def summary(self, source: Source, estimated_cost_usd: float | None) -> dict[str, Any]:
         """The last line of ``try --json``; the cost is None when no price is known."""
@@ -115,11 +109,36 @@ class Attempt:
             "estimatedCostUsd": estimated_cost_usd,
         }
 
+    def _enter(self, scope: CodonScope, stream: EventStream) -> None:
+        self._scope = scope
+        if self._gatherer is not None:
+            self._gatherer.stop()
+        self._gatherer = Gatherer(self.config.execution, stream.timers, on_due=self._fire, on_failure=self._fail)
+        self._index = TriggerIndex(lambda _, reason: setattr(self, "given_up", reason))
+        self._index.add(self.config.id, self.config.trigger)
+
+    def _drain(self, stream: EventStream) -> None:
+        stream.emit()  # what is due fires as what it is
+        if self._gatherer is not None:
+            self._fire(self._gatherer.drain(self._last_ms))
+
+    def _on_event(self, event: Event) -> None:
+        if routing(event.type, event.data) is Routing.NEVER:
+            return
+        self._note(event)
+        matches = [] if self._index is None else self._index.route(event)
+        for match in matches:
+            assert self._gatherer is not None
+            self.matched += 1
+            self._fire(self._gatherer.on_match(match.events, event.at_ms))
+        for look in self.onlookers:
+            look(event, len(matches))
+
     def _note(self, event: Event) -> None:
         self.events += 1
         self._last_ms = event.at_ms
-        if event.type == "codon.started":
-            self._scope = _scope(event.data)
+        if self._one_scope and event.type == "codon.started":
+            self._scope = told_scope(event.data)
 
     def _fire(self, batches: list[Batch]) -> None:
         for batch in batches:
@@ -134,17 +153,6 @@ class Attempt:
             raise self._failure
         while self._fired:
             yield self._fired.popleft()
-
-
-def _scope(started: EventData) -> CodonScope:
-    codon_id, description = str(started.get("codonId", "")), started.get("codonDescription")
-    return CodonScope(
-        codon_id,
-        str(started.get("baseCodonId") or codon_id.partition("#")[0]),
-        str(started.get("codonName", "")),
-        description if isinstance(description, str) else None,
-        str(started.get("startTime", "")),
-    )
 
 
 async def render(fire: Fire, config: SentinelConfig, prompts: Prompts, sandbox: Sandbox) -> dict[str, str | None]:

@@ -12,8 +12,8 @@ from hankwatch.agents.outcome import decide
 from hankwatch.agents.program import Dialect
 from hankwatch.agents.signals import Junk, Signal
 from hankwatch.agents.translate import Translator
-from hankwatch.bench.journal_view import Part, Repeats, started_run, transition
-from hankwatch.bench.lines import LINE_GAP_MS, NO_STAMP_MS, events_with, journal_events, lines
+from hankwatch.bench.journal_view import NO_EDGE, Edge, Part, Repeats, started_run, transition
+from hankwatch.bench.lines import LINE_GAP_MS, NO_STAMP_MS, Place, events_with, journal_events, lines
 from hankwatch.core.clock import StreamTime
 from hankwatch.core.errors import UsageError
 from hankwatch.events.envelope import Event, format_stamp
@@ -24,12 +24,36 @@ from hankwatch.runner.execution import find_journal, find_run
 from hankwatch.stream.stream import EventStream
 
 _DETECT_LINES = 200
-_DEFAULT_CODON = "imported"
+DEFAULT_CODON = "imported"
+"""The codon of an agent's stream that was given no other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What a recording says at one instant."""
+
+    at_ms: int
+    """Its stamp; one that lies before its predecessor's means the predecessor's."""
+    event: Event | None = None
+    """A journal's event."""
+    payloads: tuple[Payload, ...] = ()
+    """What a line of an agent's stream says."""
+    edge: Edge = NO_EDGE
+    """A journal: what it means for the sentinels that watch."""
+    covered: bool = True
+    """False: it lies outside the part of the journal that is looked at, and only its ``edge`` counts."""
+
+    def emit(self, stream: EventStream) -> None:
+        """Let it happen."""
+        if self.event is not None:
+            stream.emit_recorded(self.event)
+        else:
+            stream.emit(*self.payloads)
 
 
 @dataclass(slots=True)
 class Source:
-    """A recording; ``play`` sends it once through a stream."""
+    """A recording; ``play`` sends it once through a stream, ``entries`` are what it sends."""
 
     path: Path
     program: str
@@ -48,28 +72,38 @@ class Source:
     """Events left out because they came before."""
     counts: Counter[str] = field(default_factory=Counter)
     """What else did not become an event of its own (``Translator.counts``)."""
+    place: Place = field(default_factory=Place)
+    """How much of the file is read."""
 
     def play(self, stream: EventStream, time: StreamTime) -> Iterator[None]:
-        """Emit every event in order, stream time moving with them; yields after each.
+        """Emit every event in order, stream time moving with them; yields after each entry.
+
+        Raises:
+            UsageError: as ``entries``.
+        """
+        for entry in self.entries():
+            if entry.covered:
+                time.advance_to(entry.at_ms)
+                entry.emit(stream)
+                yield
+
+    def entries(self) -> Iterator[Entry]:
+        """All it says, in order.
 
         Raises:
             UsageError: the file cannot be read to its end, or the journal has no such codon.
         """
-        if self.program == ENVELOPE:
-            yield from self._play_journal(stream)
-        else:
-            yield from _Playing(self, stream, time).play()
+        return self._of_journal() if self.program == ENVELOPE else _Told(self).entries()
 
-    def _play_journal(self, stream: EventStream) -> Iterator[None]:
+    def _of_journal(self) -> Iterator[Entry]:
         part, repeats = Part(self.run, self.codon), Repeats(self._first_events)
-        for event in journal_events(self.path):
+        for event in journal_events(self.path, self.place):
             if event is None:
                 self.bad_lines += 1
             elif repeats.again(event):
                 self.replayed += 1
-            elif part.covers(event):
-                stream.emit_recorded(event)
-                yield
+            elif (covered := part.covers(event)) or part.edge.changes:
+                yield Entry(event.at_ms, event, (), part.edge, covered)
         if self.codon is not None and not _is_among(self.codon, part.codons):
             known = ", ".join(part.codons) or "none"
             raise UsageError(f"{self.path} has no codon {self.codon!r}", hint=f"its codons: {known}")
@@ -82,51 +116,47 @@ def _is_among(codon: str, codons: dict[str, None]) -> bool:
     return any(codon in {known, known.partition("#")[0]} for known in codons)
 
 
-class _Playing:
+class _Told:
     """One agent stream on its way to be a codon's events."""
 
-    def __init__(self, source: Source, stream: EventStream, time: StreamTime) -> None:
+    def __init__(self, source: Source) -> None:
         self._source = source
-        self._stream = stream
-        self._time = time
-        self._codon = source.codon or _DEFAULT_CODON
+        self._codon = source.codon or DEFAULT_CODON
         self._dialect = DIALECTS[source.program]()
         self._translator = Translator(self._codon, tool_result_chars=source.tool_result_chars, redact=source.redact)
         self._evidence = Evidence()
 
-    def play(self) -> Iterator[None]:
+    def entries(self) -> Iterator[Entry]:
         start_ms = _first_stamp(self._source.path, DIALECTS[self._source.program]())
         at_ms = start_ms - LINE_GAP_MS
-        self._time.advance_to(start_ms)
         started = False
-        for line in lines(self._source.path):
+        for line in lines(self._source.path, self._source.place):
             if line.stub is not None:
                 self._source.bad_lines += 1
             elif line.data.strip():
                 signals = self._dialect.feed(line.data)
                 stamp_ms = self._dialect.stamp_ms
                 at_ms = at_ms + LINE_GAP_MS if stamp_ms is None else max(at_ms, stamp_ms)
-                self._time.advance_to(at_ms)
                 for signal in signals:
                     payloads = self._said(signal, at_ms)
                     if not started and not isinstance(signal, Junk):
                         started = True
                         payloads = [self._started(start_ms), *payloads]
-                    yield from self._emit(payloads)
+                    yield from self._entry(at_ms, payloads)
+        at_ms = max(at_ms, start_ms)
         for signal in self._dialect.finish():
-            yield from self._emit(self._said(signal, at_ms))
-        yield from self._emit([*self._translator.finish(), self._completed(max(0, at_ms - start_ms))])
+            yield from self._entry(at_ms, self._said(signal, at_ms))
+        yield from self._entry(at_ms, [*self._translator.finish(), self._completed(at_ms - start_ms)])
         self._source.counts = self._translator.counts
         self._source.bad_lines += self._translator.counts["junk"]
+
+    def _entry(self, at_ms: int, payloads: list[Payload]) -> Iterator[Entry]:
+        if payloads:
+            yield Entry(at_ms, payloads=tuple(payloads))
 
     def _said(self, signal: Signal, at_ms: int) -> list[Payload]:
         self._evidence.note(signal)
         return self._translator.translate(signal, at_ms)
-
-    def _emit(self, payloads: list[Payload]) -> Iterator[None]:
-        if payloads:
-            self._stream.emit(*payloads)
-            yield
 
     def _started(self, start_ms: int) -> Payload:
         return CodonStarted(

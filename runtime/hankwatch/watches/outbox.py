@@ -1,0 +1,192 @@
+"""Deliveries in the store: taken by leases, ended once, listed for whoever asks (spec watches 6)."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+from sqlalchemy import ColumnElement, Row, or_, select, update
+
+from hankwatch.watches.database import Database
+from hankwatch.watches.delivery import Channel, Delivery, DeliveryStatus
+from hankwatch.watches.tables import deliveries
+from hankwatch.watches.watch import Signal
+
+_OPEN = (DeliveryStatus.PENDING.value, DeliveryStatus.DELIVERING.value)
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryLease:
+    """The right to carry out one delivery, until somebody else takes it."""
+
+    delivery: Delivery
+    fence: int
+
+
+class Outbox:
+    """The deliveries of a store; methods block for the database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def take(
+        self,
+        channel: Channel,
+        now: datetime,
+        *,
+        homes: frozenset[str] | None,
+        homeless: bool,
+        limit: int,
+        lease_s: float,
+        session: str | None = None,
+    ) -> list[DeliveryLease]:
+        """Lease deliveries of a channel that are due, oldest first.
+
+        One that an earlier holder left in the middle is leased again; whoever carries it out looks first
+        whether it was done (spec watches 6).
+        """
+        now_ms = millis(now)
+        query = (
+            select(deliveries)
+            .where(
+                deliveries.c.channel == channel.value,
+                deliveries.c.status.in_(_OPEN),
+                deliveries.c.due_ms <= now_ms,
+                deliveries.c.leased_until_ms <= now_ms,
+                _at_home(homes, homeless=homeless),
+            )
+            .order_by(deliveries.c.created_ms, deliveries.c.id)
+            .limit(limit)
+        )
+        if session is not None:
+            query = query.where(deliveries.c.session == session)
+        leases = list[DeliveryLease]()
+        with self._database.writing() as connection:
+            for row in connection.execute(query.with_for_update(skip_locked=True)).all():
+                values = {
+                    "fence": row.fence + 1,
+                    "leased_until_ms": now_ms + int(lease_s * 1000),
+                    "attempts": row.attempts + 1,
+                    "status": DeliveryStatus.DELIVERING.value,
+                }
+                connection.execute(update(deliveries).where(deliveries.c.id == row.id).values(**values))
+                leases.append(DeliveryLease(_delivery(row), row.fence + 1))
+        return leases
+
+    def finish(self, lease: DeliveryLease, status: DeliveryStatus, now: datetime, reason: str | None = None) -> bool:
+        """A delivery's end; False when the lease is stale, and nothing has changed."""
+        return self._set(lease, status=status.value, finished_ms=millis(now), reason=reason)
+
+    def retry(self, lease: DeliveryLease, at: datetime, reason: str) -> bool:
+        """Try it again later; False when the lease is stale."""
+        return self._set(
+            lease, status=DeliveryStatus.PENDING.value, due_ms=millis(at), leased_until_ms=0, reason=reason
+        )
+
+    def find(
+        self,
+        *,
+        watch_id: str | None = None,
+        tenant: str | None = None,
+        owner: str | None = None,
+        session: str | None = None,
+        channel: Channel | None = None,
+        statuses: Iterable[DeliveryStatus] = tuple(DeliveryStatus),
+        limit: int = 1_000,
+    ) -> list[Delivery]:
+        """The deliveries that fit everything given, newest first."""
+        asked = {"watch_id": watch_id, "tenant": tenant, "owner": owner, "session": session, "channel": channel}
+        query = select(deliveries).where(deliveries.c.status.in_([status.value for status in statuses]))
+        for name, value in asked.items():
+            if value is not None:
+                query = query.where(deliveries.c[name] == value)
+        query = query.order_by(deliveries.c.created_ms.desc(), deliveries.c.id.desc()).limit(limit)
+        with self._database.reading() as connection:
+            return [_delivery(row) for row in connection.execute(query).all()]
+
+    def _set(self, lease: DeliveryLease, **values: Any) -> bool:
+        with self._database.writing() as connection:
+            return (
+                connection.execute(
+                    update(deliveries)
+                    .where(deliveries.c.id == lease.delivery.id, deliveries.c.fence == lease.fence)
+                    .values(**values)
+                ).rowcount
+                > 0
+            )
+
+
+def held_notice(delivery: Delivery, limit: int) -> Delivery:
+    """What is told once a day when a session's wakes are held."""
+    return Delivery(
+        id=f"in_app:held:{delivery.tenant}:{delivery.session}:{delivery.created_at.astimezone(UTC):%Y-%m-%d}",
+        watch_id=delivery.watch_id,
+        channel=Channel.IN_APP,
+        signal=delivery.signal,
+        tenant=delivery.tenant,
+        owner=delivery.owner,
+        session=delivery.session,
+        home=delivery.home,
+        created_at=delivery.created_at,
+        content={"kind": delivery.content.get("kind"), "reason": "held", "limit": limit},
+    )
+
+
+def row_of(delivery: Delivery) -> dict[str, Any]:
+    """A new row."""
+    return {
+        "id": delivery.id,
+        "watch_id": delivery.watch_id,
+        "tenant": delivery.tenant,
+        "owner": delivery.owner,
+        "session": delivery.session,
+        "home": delivery.home,
+        "channel": delivery.channel.value,
+        "signal": delivery.signal.value,
+        "status": delivery.status.value,
+        "reason": delivery.reason,
+        "attempts": 0,
+        "created_ms": millis(delivery.created_at),
+        "due_ms": millis(delivery.created_at),
+        "finished_ms": None if delivery.finished_at is None else millis(delivery.finished_at),
+        "fence": 0,
+        "leased_until_ms": 0,
+        "content": orjson.dumps(delivery.content, option=orjson.OPT_SORT_KEYS).decode(),
+    }
+
+
+def millis(at: datetime) -> int:
+    """Epoch milliseconds."""
+    return int(at.timestamp() * 1000)
+
+
+def instant(at_ms: int) -> datetime:
+    """The instant, aware, UTC."""
+    return datetime.fromtimestamp(at_ms / 1000, UTC)
+
+
+def _delivery(row: Row[Any]) -> Delivery:
+    return Delivery(
+        id=row.id,
+        watch_id=row.watch_id,
+        channel=Channel(row.channel),
+        signal=Signal(row.signal),
+        tenant=row.tenant,
+        owner=row.owner,
+        session=row.session,
+        home=row.home,
+        created_at=instant(row.created_ms),
+        content=orjson.loads(row.content),
+        status=DeliveryStatus(row.status),
+        reason=row.reason,
+        attempts=row.attempts,
+        next_attempt_at=instant(row.due_ms) if row.status in _OPEN else None,
+        finished_at=None if row.finished_ms is None else instant(row.finished_ms),
+    )
+
+
+def _at_home(homes: frozenset[str] | None, *, homeless: bool) -> ColumnElement[bool]:
+    nowhere = deliveries.c.home.is_(None)
+    somewhere = deliveries.c.home.is_not(None) if homes is None else deliveries.c.home.in_(sorted(homes))
+    return or_(somewhere, nowhere) if homeless else somewhere

@@ -1,0 +1,33 @@
+"""A store of watches on SQLite or PostgreSQL, empty and one's own."""
+
+import os
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import psycopg
+import pytest
+
+POSTGRES: Final = os.environ.get("HANKWATCH_TEST_POSTGRES", "postgresql://postgres@127.0.0.1:5432/postgres")
+
+
+@contextmanager
+def store_url(backend: str, folder: Path) -> Iterator[str]:
+    """The address of an empty store; a PostgreSQL one is a schema that is dropped afterwards."""
+    if backend == "sqlite":
+        yield f"sqlite:///{folder / 'watches.db'}"
+        return
+    schema = f"hw_{uuid.uuid4().hex}"
+    try:
+        admin = psycopg.connect(POSTGRES, autocommit=True, connect_timeout=3)
+    except psycopg.OperationalError as error:
+        pytest.skip(f"no PostgreSQL at 127.0.0.1:5432: {str(error).splitlines()[0]}")
+    with admin:
+        admin.execute(f'CREATE SCHEMA "{schema}"')
+        try:
+            yield f"{POSTGRES}?options=-csearch_path%3D{schema}"
+        finally:
+            admin.execute(f'DROP SCHEMA "{schema}" CASCADE')
+    admin.close()

@@ -51,6 +51,25 @@ def test_warnings_alone_are_no_failure(cli: Cli) -> None:
     assert "prompt-without-events" in {one["code"] for one in done.json["diagnostics"]}
 
 
+def test_what_the_agent_programs_cannot_do_is_found_before_a_run(cli: Cli) -> None:
+    (cli.cwd / "r.jsonl").touch()
+    items = (
+        codon("a", agent="claud"),
+        codon("b", agent="recorded:r.jsonl", exhaustWithPrompt="Go on."),
+        codon("c", agent="exec:true"),
+        codon("d", agent="recorded:r.jsonl", continuationMode="continue-previous", autoCompact=True),
+    )
+    write(cli.cwd / "hank.json", hank(*items))
+    found = {(one["pointer"], one["code"], one["severity"]) for one in cli("validate", "--json").json["diagnostics"]}
+    assert {
+        ("/hank/0/agent", "agent-unknown", "error"),
+        ("/hank/1/exhaustWithPrompt", "agent-resumes-not", "error"),
+        ("/hank/3/continuationMode", "agent-resumes-not", "error"),
+        ("/hank/3/autoCompact", "auto-compact", "warning"),
+    } <= found
+    assert not [pointer for pointer, _, severity in found if pointer.startswith("/hank/2") and severity == "error"]
+
+
 def test_faults_of_all_files_are_reported_at_once(cli: Cli) -> None:
     write(cli.cwd / "s.json", sentinel(nmae="x"))
     entries = [{"sentinelConfig": "s.json"}, {"sentinelConfig": "missing.json"}]

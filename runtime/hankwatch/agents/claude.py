@@ -170,6 +170,8 @@ class Claude:
     name: str = "claude"
     env_names: tuple[str, ...] = ("ANTHROPIC_*", "CLAUDE_*")
     """See ``AgentProgram.env_names``."""
+    compaction_off: str | None = "DISABLE_AUTO_COMPACT"
+    """See ``Compacts``."""
 
     def command(self, request: TurnRequest) -> Command:
         """See ``AgentProgram.command``. Permissions are bypassed unless ``executable`` says something itself."""

@@ -127,6 +127,8 @@ class Codex(Launch):
     executable: Sequence[str] = ("codex",)
     name: str = "codex"
     env_names: tuple[str, ...] = ("CODEX_*", "OPENAI_*")
+    compaction_off: str | None = None
+    """See ``Compacts``."""
 
     def command(self, request: TurnRequest) -> Command:
         """See ``AgentProgram.command``; approvals and sandbox are bypassed unless ``executable`` says something."""

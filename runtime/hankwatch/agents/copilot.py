@@ -106,6 +106,8 @@ class Copilot(Launch):
     executable: Sequence[str] = ("copilot",)
     name: str = "copilot"
     env_names: tuple[str, ...] = ("COPILOT_*", "GH_TOKEN", "GITHUB_TOKEN")
+    compaction_off: str | None = None
+    """See ``Compacts``."""
 
     def command(self, request: TurnRequest) -> Command:
         """See ``AgentProgram.command``; all tools and paths are allowed unless ``executable`` says something."""

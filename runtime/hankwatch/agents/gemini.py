@@ -116,6 +116,8 @@ class Gemini(Launch):
     executable: Sequence[str] = ("gemini",)
     name: str = "gemini"
     env_names: tuple[str, ...] = ("GEMINI_*", "GOOGLE_*")
+    compaction_off: str | None = None
+    """See ``Compacts``."""
 
     def command(self, request: TurnRequest) -> Command:
         """See ``AgentProgram.command``; all tools are approved unless ``executable`` says something itself."""

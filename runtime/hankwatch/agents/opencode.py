@@ -116,6 +116,8 @@ class Opencode(Launch):
     executable: Sequence[str] = ("opencode",)
     name: str = "opencode"
     env_names: tuple[str, ...] = ("OPENCODE_*", *PROVIDERS)
+    compaction_off: str | None = "OPENCODE_DISABLE_AUTOCOMPACT"
+    """See ``Compacts``."""
 
     def command(self, request: TurnRequest) -> Command:
         """See ``AgentProgram.command``; what its rules do not forbid is approved."""

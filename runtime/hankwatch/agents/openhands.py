@@ -131,6 +131,8 @@ class Openhands(Launch):
     executable: Sequence[str] = ("openhands",)
     name: str = "openhands"
     env_names: tuple[str, ...] = ("LLM_*", "OPENHANDS_*", *PROVIDERS)
+    compaction_off: str | None = None
+    """See ``Compacts``."""
 
     def command(self, request: TurnRequest) -> Command:
         """See ``AgentProgram.command``; headless, it approves everything."""

@@ -119,6 +119,8 @@ class Pi(Launch):
     executable: Sequence[str] = ("pi",)
     name: str = "pi"
     env_names: tuple[str, ...] = ("PI_*", "KIMI_*", "MINIMAX_*", "OPENCODE_API_KEY", "AI_GATEWAY_API_KEY", *PROVIDERS)
+    compaction_off: str | None = None
+    """See ``Compacts``."""
 
     def command(self, request: TurnRequest) -> Command:
         """See ``AgentProgram.command``; the hank's ``pi/`` is taken off the model."""

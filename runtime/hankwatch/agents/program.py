@@ -120,6 +120,16 @@ class Resumes(Protocol):
 
 
 @runtime_checkable
+class Compacts(Protocol):
+    """A program that by itself shortens a conversation whose context gets full."""
+
+    @property
+    def compaction_off(self) -> str | None:
+        """The variable that keeps it from that when it is ``1``; None when nothing does."""
+        ...
+
+
+@runtime_checkable
 class Steers(Protocol):
     """A program that takes messages while it works."""
 

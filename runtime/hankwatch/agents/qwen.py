@@ -38,6 +38,8 @@ class Qwen(Launch):
     executable: Sequence[str] = ("qwen",)
     name: str = "qwen"
     env_names: tuple[str, ...] = ("QWEN_*", "OPENAI_*", "DASHSCOPE_*", "BAILIAN_*")
+    compaction_off: str | None = None
+    """See ``Compacts``."""
 
     def command(self, request: TurnRequest) -> Command:
         """See ``AgentProgram.command``; all tools are approved unless ``executable`` says something itself."""

@@ -65,6 +65,8 @@ class Vibe(Launch):
     executable: Sequence[str] = ("vibe",)
     name: str = "vibe"
     env_names: tuple[str, ...] = ("VIBE_*", "MISTRAL_*")
+    compaction_off: str | None = None
+    """See ``Compacts``."""
 
     def command(self, request: TurnRequest) -> Command:
         """See ``AgentProgram.command``; all tools are approved unless ``executable`` says something itself."""

@@ -16,9 +16,11 @@ from hankwatch.config.resources import resource
 from hankwatch.config.source import Document
 from hankwatch.core.clock import SystemClock
 from hankwatch.core.errors import UsageError
+from hankwatch.hank.fault import report
 from hankwatch.hank.load import FILE, LoadedHank, check_sentinel, load_hank
 from hankwatch.hank.model import Hank
 from hankwatch.hank.templates import sentinel_template_faults, template_faults
+from hankwatch.runner.program_faults import program_faults
 from hankwatch.runner.settings import RunBudget
 from hankwatch.sandbox.sandbox import Sandbox
 from hankwatch.sentinels.config import SentinelConfig
@@ -69,8 +71,16 @@ def _check(path: Path, config: Path | None) -> _Checked:
             settings = load_settings(
                 environ=os.environ, cwd=Path(), hank_dir=Path(shown).parent, overrides=overrides, config=config
             )
-            faults = [*hank.diagnostics, *templates, *settings.diagnostics]
+            faults = [*hank.diagnostics, *templates, *_program_faults(hank, settings), *settings.diagnostics]
             return _Checked(faults, settings, hank)
+
+
+def _program_faults(hank: LoadedHank, settings: LoadedSettings) -> Diagnostics:
+    found, at = Diagnostics(), hank.hank_dir.resolve()
+    if hank.config is not None:
+        run, agents = settings.settings.run, settings.settings.agents
+        report(program_faults(hank.config, hank_dir=at, model=run.model, agents=agents), hank.document, found)
+    return found
 
 
 def _kind(path: Path) -> str:

@@ -87,7 +87,7 @@ class Codon(ConfigModel):
     max_extensions: PositiveInt = 100
     """At most so often."""
     auto_compact: bool = False
-    """Let the agent program compact its context instead of failing when it is full."""
+    """Let the agent program compact its context instead of failing when it is full; either way it was full then."""
     shim_idle_timeout: IdleSeconds | None = None
     """Seconds without a sign of life after which the agent is ended."""
     budget: CodonBudget | None = None

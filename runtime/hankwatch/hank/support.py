@@ -44,7 +44,6 @@ def _uses(hank: Hank) -> Iterator[Unsupported]:
 
 
 def _features(codon: Codon) -> Iterator[tuple[str, bool]]:
-    yield "autoCompact", codon.auto_compact
     yield "watchdog", codon.watchdog is not None
     yield "waitForWatches", codon.wait_for_watches
     yield "mcp", codon.mcp

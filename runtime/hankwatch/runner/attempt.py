@@ -13,6 +13,7 @@ from hankwatch.events.payload import Payload
 from hankwatch.events.run import CodonExtended, CodonStarted, ErrorEvent, Info, TokenUsage
 from hankwatch.events.shapes import FailureReason, TokenCounts
 from hankwatch.runner.budget import Allowance, Exceeded, Meter, time_is_up
+from hankwatch.runner.compaction import compaction_lack
 from hankwatch.runner.context import RunContext
 from hankwatch.runner.control import CodonStop, StopReason
 from hankwatch.runner.files import FileTracker
@@ -153,6 +154,8 @@ class Attempt:
 
     def _first_command(self) -> Command:
         job = self.job
+        if (lack := compaction_lack(job.codon, job.program)) is not None:
+            self._info(f"Codon {job.codon_id}: {lack}", code="auto-compact")
         if job.codon.continuation_mode == "fresh":
             return job.program.command(job.request)
         session_id = session_to_continue(self.previous, job.program)

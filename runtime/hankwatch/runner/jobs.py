@@ -12,6 +12,7 @@ from hankwatch.events.run import PromptMetadata
 from hankwatch.hank.assembly import fill, system_prompt, user_prompt
 from hankwatch.hank.load import LoadedHank
 from hankwatch.hank.model import Codon, ContextExceeded, Hank, Loop
+from hankwatch.runner.compaction import compaction_env
 from hankwatch.runner.layout import Layout
 from hankwatch.runner.sessions import require_resuming
 from hankwatch.runner.settings import RunSettings
@@ -117,7 +118,10 @@ def _job(
         codon_id=codon.id,
         program=program,
         request=TurnRequest(prompt.text, model, system),
-        env=child_environment(environ, codon.env, keep=(*program.env_names, *required)),
+        env={
+            **compaction_env(codon, program),
+            **child_environment(environ, codon.env, keep=(*program.env_names, *required)),
+        },
         rig_env=child_environment(environ, codon.env, keep=("*",)),
         sentinels=hank.sentinels.get(codon.id, ()),
         idle_s=codon.shim_idle_timeout or here.idle_limit_s or run.idle_limit_s or DEFAULT_IDLE_S,

@@ -156,13 +156,6 @@ def print_diagnostics(diagnostics: Sequence[Diagnostic], console: "Console") -> 
             console.print(Text.assemble(("  hint", "bold"), f": {d.hint}"))
 
 
-def money(cost_usd: float | None, *, unpriced: int = 0) -> str:
-    """``$0.0245``, ``≥ $0.0245`` when calls without a known price are missing in it, ``unknown``."""
-    if cost_usd is None:
-        return "unknown"
-    return f"{'≥ ' if unpriced else ''}${cost_usd:.4f}"
-
-
 def shown_path(path: Path) -> str:
     """As a person would type it: relative to the working directory where it lies below it."""
     try:

@@ -23,6 +23,7 @@ from hankwatch.config.resources import resource
 from hankwatch.core.tasks import task_group
 from hankwatch.events.envelope import Event
 from hankwatch.options import RunOptions
+from hankwatch.pages.words import money
 from hankwatch.runner.run import RunResult
 from hankwatch.sentinels.sentinel import SentinelSummary
 
@@ -178,7 +179,7 @@ def _summarise(result: RunResult, live: LiveRun, *, as_json: bool, console: Cons
         )
     outcome = ("succeeded", "bold green") if result.success else ("failed", "bold red")
     why = "" if result.success else f" ({result.reason})"
-    cost = output.money(result.record.cost_usd)
+    cost = money(result.record.cost_usd)
     console.print(Text.assemble(f"\nRun {result.record.run_id} ", outcome, f"{why}; agents cost {cost}."))
     console.print(f"Journal: {output.shown_path(live.execution.layout.journal)}")
     if not result.success:
@@ -190,7 +191,7 @@ def _tell_sentinels(sentinels: Sequence[SentinelSummary], console: Console) -> N
     beside = console.width >= _WIDE
     rows = table("sentinel", "codon", "#fired", "#failed", "#calls", "#cost", "#dropped", *["report"] * beside)
     for s in sentinels:
-        cost = output.money(s.cost_usd, unpriced=s.unpriced_calls)
+        cost = money(s.cost_usd, unpriced=s.unpriced_calls)
         numbers = map(str, (s.fired, s.failed, s.calls, cost, s.dropped_triggers + s.abandoned_triggers))
         rows.add_row(s.sentinel_id, s.codon_id, *numbers, *[s.report] * beside)
     console.print(rows)

@@ -6,6 +6,7 @@ from hankwatch.cli import output
 from hankwatch.cli.settings import cli_settings
 from hankwatch.cli.terminal import table
 from hankwatch.options import base_dir
+from hankwatch.pages.words import money
 from hankwatch.runner.execution import executions
 from hankwatch.runner.summary import is_live, summarise
 
@@ -36,7 +37,7 @@ def runs(*, config: Path | None, as_json: bool) -> int:
         numbers = (run.fired, run.failed, run.dropped)
         codons, cost = (len(record.codons), record.cost_usd) if record else (0, 0.0)
         shown = output.shown_path(Path(hank))
-        rows.add_row(run.execution.name, shown, run.outcome, str(codons), output.money(cost), *map(str, numbers))
+        rows.add_row(run.execution.name, shown, run.outcome, str(codons), money(cost), *map(str, numbers))
     console.print(rows)
     for run in found:
         if run.unreadable is not None:

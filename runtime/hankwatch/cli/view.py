@@ -7,9 +7,9 @@ from rich.table import Table
 from rich.text import Text
 
 from hankwatch.cli.event_lines import event_line, gist, one_line
-from hankwatch.cli.output import money
 from hankwatch.cli.view_model import CodonRow, Frame, SentinelRow
 from hankwatch.events.envelope import Event
+from hankwatch.pages.words import money
 
 _WIDE = 100
 """Columns from which notes and models fit beside the numbers."""

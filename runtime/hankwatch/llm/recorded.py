@@ -10,6 +10,7 @@ from pydantic.alias_generators import to_camel
 
 from hankwatch.core.errors import ModelCallFailed
 from hankwatch.core.files import reading
+from hankwatch.events.stamps import parse_stamp
 from hankwatch.llm.client import Message, ModelReply, ModelRequest, Role
 
 
@@ -21,6 +22,10 @@ class RecordedCall:
     request: ModelRequest
     """Redacted, with its labels; without limits and events, which a log does not hold."""
     outcome: ModelReply | ModelCallFailed
+    started_ms: int | None
+    """Epoch milliseconds; None when the log does not say."""
+    duration_ms: int | None
+    """None when the log does not say."""
 
 
 @dataclass(slots=True)
@@ -120,7 +125,7 @@ class _Line(_Part):
             schema_description=asked.schema_description,
             labels=labels,
         )
-        return RecordedCall(self.call_id, request, self._outcome())
+        return RecordedCall(self.call_id, request, self._outcome(), parse_stamp(self.started_at), self.duration_ms)
 
     def _outcome(self) -> ModelReply | ModelCallFailed:
         attempts = max(1, len(self.attempts))

@@ -1,0 +1,82 @@
+"""What an event says, in a line."""
+
+import json
+from collections.abc import Callable, Mapping
+
+from hankwatch.events.envelope import Event, EventData
+from hankwatch.pages.words import money
+
+
+def gist(event: Event) -> str:
+    """What an event says, as it says it: it may be long and hold lines, controls, anything."""
+    data = event.data
+    say = _GISTS.get(event.type)
+    if say is not None:
+        return say(data)
+    if isinstance(data.get("message"), str):
+        return " ".join(filter(None, (data.get("sentinelId"), data["message"])))
+    return json.dumps(data, ensure_ascii=False)
+
+
+def _action(data: EventData) -> str:
+    if data.get("action") == "tool_use":
+        return f"{data.get('toolName')} {json.dumps(data.get('toolInput'), ensure_ascii=False)}"
+    return f"{data.get('action')}: {data.get('content')}"
+
+
+def _result(data: EventData) -> str:
+    outcome = data.get("outcome") or ("error" if data.get("isError") else "ok")
+    return f"{data.get('toolName')} {outcome}: {data.get('result')}"
+
+
+def _usage(data: EventData) -> str:
+    total = " in all" if data.get("isFinal") else ""
+    return f"{data.get('inputTokens')} in, {data.get('outputTokens')} out{total}, {_cost(data, 'totalCost')}"
+
+
+def _transition(data: EventData) -> str:
+    inner = data.get("transition")
+    moved = inner.get("data") if isinstance(inner, dict) else None
+    change = f"{moved.get('from')} → {moved.get('to')}" if isinstance(moved, dict) and "to" in moved else ""
+    return " ".join(str(part) for part in (data.get("transitionType"), data.get("codonId"), change) if part)
+
+
+def _completed(data: EventData) -> str:
+    outcome = "succeeded" if data.get("success") else "failed"
+    return f"{data.get('codonId')} {outcome}, {_cost(data, 'cost')}, {data.get('duration')} ms"
+
+
+def _cost(data: EventData, key: str) -> str:
+    value = data.get(key)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return money(value if is_number else None)
+
+
+_GISTS: Mapping[str, Callable[[EventData], str]] = {
+    "assistant.action": _action,
+    "tool.result": _result,
+    "token.usage": _usage,
+    "state.transition": _transition,
+    "codon.started": lambda d: (
+        f"{d.get('codonId')} ({d.get('codonName')}), session {d.get('sessionId') or 'unknown yet'}"
+    ),
+    "codon.completed": _completed,
+    "file.updated": lambda d: f"{d.get('path')} {d.get('action')}",
+    "rig.output": lambda d: f"{d.get('stream')}: {d.get('line')}",
+    "sentinel.loaded": lambda d: (
+        f"{d.get('sentinelId')} on {d.get('triggerType')}, {d.get('executionStrategy')}, {d.get('model')}"
+    ),
+    "sentinel.triggered": lambda d: (
+        f"{d.get('sentinelId')} #{d.get('triggerNumber')} on {d.get('eventCount')} events ({d.get('cause')})"
+    ),
+    "sentinel.output": lambda d: f"{d.get('sentinelId')} #{d.get('triggerNumber')}: {d.get('content')}",
+    "sentinel.unloaded": lambda d: f"{d.get('sentinelId')} {d.get('reason')}, {d.get('llmCallCount')} calls",
+    "watchdog.nudge": lambda d: f"{d.get('trigger')} in round {d.get('round')}: {d.get('text')}",
+    "watchdog.interrupt": lambda d: f"{d.get('trigger')} in round {d.get('round')}",
+    "loop.iteration.completed": lambda d: (
+        f"{d.get('loopId')} iteration {d.get('iteration')}, {_cost(d, 'costUsd')}"
+        + (f", last one: {d.get('terminationReason') or 'done'}" if d.get("isFinal") else "")
+    ),
+    "codon.extended": lambda d: f"{d.get('codonId')} prompted again (extension {d.get('extensionNumber')})",
+    "rig.setup.completed": lambda d: f"{d.get('codonId')} rig ready after {d.get('durationMs')} ms",
+}

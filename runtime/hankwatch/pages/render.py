@@ -1,0 +1,75 @@
+"""Facts as a page: templates of this package, and nothing of an event is ever more than text in them."""
+
+import shlex
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from hankwatch import __version__
+from hankwatch.events.envelope import format_stamp
+from hankwatch.pages import words
+from hankwatch.pages.facts import RunFacts
+from hankwatch.pages.problems import command, problems
+from hankwatch.pages.timeline import HEIGHT, WIDTH, timeline
+from hankwatch.pages.visible import visible
+
+
+def html(facts: RunFacts) -> str:
+    """One self-contained HTML file: no script, nothing loaded, complete as it stands."""
+    return _environment().get_template("report.html.j2").render(page_context(facts))
+
+
+def page_context(facts: RunFacts) -> dict[str, Any]:
+    """What the templates and each of their fragments know."""
+    return {
+        "facts": facts,
+        "problems": problems(facts),
+        "timeline": timeline(facts),
+        "lane_width": WIDTH,
+        "lane_height": HEIGHT,
+        "version": __version__,
+        "command": lambda *parts: command(facts, *parts),
+        "elapsed": lambda at_ms: "+" + words.duration(max(0, at_ms - facts.began_ms)),
+    }
+
+
+def add_words(environment: Environment) -> None:
+    """The filters with which numbers become words."""
+    environment.filters |= {
+        "duration": words.duration,
+        "number": words.number,
+        "plural": words.plural,
+        "size": words.size,
+        "stamp": format_stamp,
+        "day": _day,
+        "shell": shlex.quote,
+    }
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("hankwatch.pages"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    add_words(environment)
+    return environment
+
+
+def _shown(value: object) -> object:
+    """Applied to whatever a template prints: text loses what acts or hides; then it is escaped."""
+    return value if isinstance(value, Markup) else visible(str(value))
+
+
+def _day(at_ms: int) -> str:
+    """``30 November 2026, 20:35:44 UTC``."""
+    stamp = format_stamp(at_ms)
+    month = datetime(2000, int(stamp[5:7]), 1, tzinfo=UTC).strftime("%B")
+    return f"{int(stamp[8:10])} {month} {stamp[:4]}, {stamp[11:19]} UTC"

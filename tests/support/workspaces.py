@@ -1,12 +1,17 @@
 """Execution directories and what stands in them, for tests of what works on files."""
 
 import os
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from hankwatch.events.activity import AssistantAction, ToolResult
 from hankwatch.events.payload import Payload
+from hankwatch.runner import scan
 from hankwatch.runner.layout import Layout
 
 
@@ -42,6 +47,32 @@ def contents(root: Path) -> dict[str, str]:
             elif path.is_dir() and not any(path.iterdir()):
                 found[f"{shown}/"] = ""
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class HugeFolder:
+    """A look at a folder with no end of files in it."""
+
+    begun: threading.Event = field(default_factory=threading.Event)
+    ended: threading.Event = field(default_factory=threading.Event)
+    """Set once the look was given up."""
+
+
+def look_without_end(monkeypatch: pytest.MonkeyPatch, *, after: int = 0) -> HugeFolder:
+    """From now on every look at a folder takes as long as it is wanted, but for the first ``after``."""
+    huge, entries, looks = HugeFolder(), scan._entries, iter(range(after))
+
+    def look(folder: Path, given_up: Callable[[], bool]) -> Iterator[tuple[str, os.stat_result]]:
+        if next(looks, None) is not None:
+            yield from entries(folder, given_up)
+            return
+        huge.begun.set()
+        while not given_up():
+            huge.ended.wait(0.005)
+        huge.ended.set()
+
+    monkeypatch.setattr(scan, "_entries", look)
+    return huge
 
 
 class Emitted:

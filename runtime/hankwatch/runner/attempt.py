@@ -4,6 +4,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+import anyio
+
 from hankwatch.agents.program import Command, Resumes, TurnRequest
 from hankwatch.agents.translate import Translator
 from hankwatch.core.clock import Timer
@@ -89,8 +91,8 @@ class Attempt:
         """
         if self.missing:
             return self._required_failure()
-        if self.stop.reason is not None:
-            return not_begun(self.stop.reason)
+        if (stopped := self._stopped()) is not None:
+            return stopped
         if (spent := self.allowance.spent) is not None:
             self._tell_budget(spent)
             return nothing_left(spent)
@@ -103,14 +105,7 @@ class Attempt:
             kept = await self.context.keeper.save("rig-setup") is not None
             self.context.stream.emit(rig.completed(self.job.codon_id, self.job.base_codon_id, created_checkpoint=kept))
         try:
-            command = self._first_command()
-            await self._tracker.start()
-            async with self._tracker.watching():
-                verdict = await self._run_turns(command)
-                self._close_account()  # at once: the time until here is the agent's
-            await self._tracker.finish()
-            self._explain(verdict)
-            return verdict
+            return await self._watch_turns()
         except InfrastructureError:
             raise
         except HankwatchError as error:
@@ -121,6 +116,25 @@ class Attempt:
         finally:
             if self._time_limit is not None:
                 self._time_limit.cancel()
+
+    def _stopped(self) -> Verdict | None:
+        """What it comes to when it was stopped before its agent was started."""
+        return None if self.stop.reason is None else not_begun(self.stop.reason)
+
+    async def _watch_turns(self) -> Verdict:
+        """The agent's turns, and what happens to the workspace meanwhile."""
+        command = self._first_command()
+        with anyio.CancelScope() as scope:
+            self.stop.on_stop(scope.cancel)
+            await self._tracker.start()
+        if (stopped := self._stopped()) is not None:
+            return stopped
+        async with self._tracker.watching():
+            verdict = await self._run_turns(command)
+            self._close_account()  # at once: the time until here is the agent's
+        await self._tracker.finish()
+        self._explain(verdict)
+        return verdict
 
     async def _set_up(self) -> RigEnd | None:
         """Carry out the rig; None when there is nothing to set up."""

@@ -21,7 +21,7 @@ from hankwatch.runner.git import Git, unquoted
 from hankwatch.runner.globs import Globs
 from hankwatch.runner.inside import open_inside
 from hankwatch.runner.layout import Layout
-from hankwatch.runner.scan import Scan, scan
+from hankwatch.runner.scan import Scan, look
 
 Status = Literal["rig-setup", "completed", "error", "skipped", "exit"]
 """What a checkpoint was made for."""
@@ -188,7 +188,7 @@ class Checkpoints:
     async def _take_up(self, run_id: str, globs: Globs) -> list[PathError]:
         """Bring the index to the workspace; what could not be read."""
         _unlock(self.git.git_dir)
-        found = await anyio.to_thread.run_sync(scan, self.git.work_tree, globs)
+        found = await look(self.git.work_tree, globs)
         try:
             return await self._stage(found)
         except GitMissing:
@@ -198,7 +198,7 @@ class Checkpoints:
             (self.git.git_dir / "index").unlink(missing_ok=True)
             if (head := await self._head(run_id)) is not None:
                 await self.git.run("read-tree", head)
-            found = await anyio.to_thread.run_sync(scan, self.git.work_tree, globs)
+            found = await look(self.git.work_tree, globs)
             return await self._stage(found)
 
     async def _stage(self, found: Scan) -> list[PathError]:

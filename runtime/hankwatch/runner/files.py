@@ -19,13 +19,14 @@ from hankwatch.core.clock import Clock
 from hankwatch.core.errors import PathRefused
 from hankwatch.core.tasks import task_group
 from hankwatch.core.text import clean_text
+from hankwatch.core.threads import never, run_cancellable
 from hankwatch.events.activity import AssistantAction, FromCodonStart, FromToolUse, FromWatcher, ToolResult
 from hankwatch.events.payload import Payload
 from hankwatch.events.run import Info
 from hankwatch.processes.limits import ends_within
 from hankwatch.runner.ignores import Ignores
 from hankwatch.runner.inside import open_inside
-from hankwatch.runner.scan import Entry, Scan, is_watched, scan
+from hankwatch.runner.scan import Entry, Scan, is_watched, look
 from hankwatch.runner.tracked import INLINE_BYTES, SETTLE_S, Content, Reporter, TrackedFiles
 
 RESCAN_S: Final = 30.0
@@ -71,7 +72,7 @@ class FileTracker:
         self._unreadable: set[str] = set()
 
     async def start(self) -> None:
-        """Tell every file that is there already, then the tree.
+        """Tell every file that is there already, then the tree. Where it is cancelled, nothing else may follow.
 
         Raises:
             InfrastructureError: the journal failed.
@@ -151,13 +152,14 @@ class FileTracker:
     async def _tell_written(self) -> int:
         ignores, told = Ignores(self._root), 0
         while self._written:
-            path, tool_use_id = self._written.popleft()
+            path, tool_use_id = self._written[0]
             if await anyio.to_thread.run_sync(is_watched, path, self._files.globs, ignores):
                 told += await self._tell([path], FromToolUse(tool_use_id=tool_use_id))
+            self._written.popleft()  # not before: this may have been cancelled
         return told
 
     async def _look(self) -> Scan:
-        found = await anyio.to_thread.run_sync(scan, self._root, self._files.globs)
+        found = await look(self._root, self._files.globs)
         folders = tuple(found.folders)
         if folders != self._folders:
             self._folders = folders
@@ -174,7 +176,7 @@ class FileTracker:
         told, rest = 0, list(paths)
         while rest:
             batch, rest = rest[:_BATCH], rest[_BATCH:]
-            contents = await anyio.to_thread.run_sync(partial(_read_all, self._root, batch))
+            contents = await run_cancellable(partial(_read_all, self._root, batch))
             for path, content in zip(batch, contents, strict=True):
                 if (update := self._files.adopt(path, content, reporter)) is not None:
                     self._emit(update)
@@ -225,18 +227,18 @@ class FileTracker:
         self._wake.set()
 
 
-def _read_all(root: Path, paths: Iterable[str]) -> list[Content | None]:
-    return [read_content(root, path) for path in paths]
+def _read_all(root: Path, paths: Iterable[str], given_up: Callable[[], bool]) -> list[Content | None]:
+    return [read_content(root, path, given_up) for path in paths]
 
 
-def read_content(root: Path, path: str) -> Content | None:
-    """The regular file ``path`` of the workspace as it is now; None when there is none.
+def read_content(root: Path, path: str, given_up: Callable[[], bool] = never) -> Content | None:
+    """The regular file ``path`` of the workspace as it is now; None when there is none, or once ``given_up``.
 
     Links are followed nowhere on the way. Blocks, for a thread.
     """
     try:
         with open_inside(root, path) as fd:
-            return _content(fd)
+            return _content(fd, given_up)
     except PathRefused:
         return None
     except OSError as error:
@@ -245,10 +247,12 @@ def read_content(root: Path, path: str) -> Content | None:
         return _unreadable(root / path)
 
 
-def _content(fd: int) -> Content:
+def _content(fd: int, given_up: Callable[[], bool]) -> Content | None:
     facts = os.fstat(fd)
     digest, head, size_bytes = hashlib.sha256(), b"", 0
     while chunk := os.read(fd, _CHUNK_BYTES):
+        if given_up():
+            return None
         digest.update(chunk)
         size_bytes += len(chunk)
         if size_bytes <= INLINE_BYTES:

@@ -6,10 +6,10 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path, PurePosixPath
 from uuid import uuid4
 
+import anyio
 import anyio.to_thread
 
 from hankwatch.core.clock import Clock
@@ -25,7 +25,7 @@ from hankwatch.runner.globs import Globs
 from hankwatch.runner.inside import open_inside
 from hankwatch.runner.layout import Layout
 from hankwatch.runner.rawlog import RawLog
-from hankwatch.runner.scan import scan
+from hankwatch.runner.scan import Scan, look
 from hankwatch.stream.stream import EventStream
 
 _CHUNK_BYTES = 1024 * 1024
@@ -138,9 +138,10 @@ class Outputs:
         return True
 
     async def _copy(self, group: OutputGroup) -> None:
-        found = await anyio.to_thread.run_sync(
-            partial(scan, self.layout.agent_root, Globs(group.copy_), gitignore=False)
-        )
+        found = Scan()
+        with anyio.CancelScope() as scope:
+            self.stop.on_stop(scope.cancel)
+            found = await look(self.layout.agent_root, Globs(group.copy_), gitignore=False)
         self._failures += [f"{hole.path or 'the workspace'}: {hole.error}" for hole in found.unreadable]
         links = [clean_text(path) for path, entry in found.files.items() if entry.is_link]
         if links:

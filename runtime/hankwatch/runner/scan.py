@@ -2,11 +2,13 @@
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from hankwatch.core.text import clean_text
+from hankwatch.core.threads import never, run_cancellable
 from hankwatch.events.shapes import PathError
 from hankwatch.runner.execution import DATA_FOLDER
 from hankwatch.runner.globs import Globs
@@ -44,19 +46,24 @@ class Scan:
         return not any(path.startswith(f"{hole.path}/") or not hole.path for hole in self.unreadable)
 
 
-def scan(root: Path, globs: Globs, *, gitignore: bool = True) -> Scan:
+async def look(root: Path, globs: Globs, *, gitignore: bool = True) -> Scan:
+    """``scan`` in a thread; cancelling this ends it, however large the workspace is."""
+    return await run_cancellable(partial(scan, root, globs, gitignore=gitignore))
+
+
+def scan(root: Path, globs: Globs, given_up: Callable[[], bool] = never, *, gitignore: bool = True) -> Scan:
     """Look at the workspace; blocks, for a thread. Folders where nothing can match are not entered.
 
-    Without ``gitignore`` what it leaves out is in.
+    Without ``gitignore`` what it leaves out is in. What was found is incomplete once ``given_up``.
 
     Never in it: what is named ``.git`` (the agents' own repositories), the data, FIFOs, sockets and devices.
     """
     found, ignores = Scan(), Ignores(root) if gitignore else None
     waiting = [""]
-    while waiting:
+    while waiting and not given_up():
         folder = waiting.pop()
         try:
-            entries = sorted(_entries(root / folder), key=lambda pair: pair[0], reverse=True)
+            entries = sorted(_entries(root / folder, given_up), key=lambda pair: pair[0], reverse=True)
         except FileNotFoundError:  # went away meanwhile
             continue
         except OSError as error:
@@ -88,9 +95,11 @@ def _is_agents(path: str) -> bool:
     return path.rpartition("/")[2].lower() != ".git" and path != DATA_FOLDER
 
 
-def _entries(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
+def _entries(folder: Path, given_up: Callable[[], bool]) -> Iterator[tuple[str, os.stat_result]]:
     with os.scandir(folder) as entries:
         for entry in entries:
+            if given_up():
+                return
             try:
                 yield entry.name, entry.stat(follow_symlinks=False)
             except FileNotFoundError:

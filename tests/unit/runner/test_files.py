@@ -10,12 +10,12 @@ from typing import Any
 import anyio
 import pytest
 from tests.support.children import flowing
-from tests.support.workspaces import Emitted, call, execution, result, write
+from tests.support.workspaces import Emitted, call, execution, look_without_end, result, write
 
 from hankwatch.core.clock import VirtualClock
 from hankwatch.events.activity import FileUpdated
 from hankwatch.runner import files as module
-from hankwatch.runner.files import FileTracker
+from hankwatch.runner.files import FileTracker, read_content
 from hankwatch.runner.globs import Globs
 from hankwatch.runner.tracked import TrackedFiles
 
@@ -51,6 +51,26 @@ class Watched:
                 return
             await anyio.sleep(0.01)
         raise AssertionError((self.types, self.told))
+
+
+async def test_a_look_at_a_huge_workspace_can_be_cancelled_and_nothing_of_it_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watched = Watched(tmp_path, "**/*.md")
+    huge = look_without_end(monkeypatch)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(watched.tracker.start)
+        await anyio.to_thread.run_sync(huge.begun.wait)
+        tasks.cancel_scope.cancel()
+    assert watched.types == []
+    assert await anyio.to_thread.run_sync(huge.ended.wait, 10), "its thread ends too"
+
+
+async def test_reading_a_huge_file_ends_when_it_is_given_up(tmp_path: Path) -> None:
+    asked = iter([False])
+    write(tmp_path, {"huge": b"x" * (3 * module._CHUNK_BYTES)})
+    assert read_content(tmp_path, "huge", lambda: next(asked, True)) is None
+    assert read_content(tmp_path, "huge") is not None
 
 
 async def test_what_is_there_already_is_told_first_then_the_tree(tmp_path: Path) -> None:

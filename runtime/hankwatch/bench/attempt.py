@@ -1,7 +1,7 @@
 """``try``: what a sentinel would do on recorded events, in virtual time, without asking a model (spec cli)."""
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,7 @@ from hankwatch.core.errors import InfrastructureError
 from hankwatch.core.redaction import Redactor
 from hankwatch.events.catalogue import routing
 from hankwatch.events.envelope import Event, IdSource, Routing, format_stamp
+from hankwatch.matching.near_misses import NearMisses
 from hankwatch.matching.triggers import TriggerIndex
 from hankwatch.sandbox.sandbox import Sandbox
 from hankwatch.sentinels.config import SentinelConfig
@@ -57,8 +58,10 @@ class Attempt:
     triggers: int = 0
     given_up: str | None = None
     """Why matching was given up (patterns that take too long), or None."""
-    onlookers: Sequence[Callable[[Event, int], None]] = ()
+    onlooker: Callable[[Event, int], None] | None = None
     """Told of each event that triggers can see, and how many matches it completed."""
+    misses: NearMisses | None = None
+    """Keeps why events did not match, if anybody wants to know."""
     _scope: CodonScope = field(default_factory=lambda: CodonScope("", "", "", None, ""))
     _one_scope: bool = True
     _index: TriggerIndex[str] | None = None
@@ -91,7 +94,7 @@ class Attempt:
             match step:
                 case Entered():
                     self._enter(step.scope, stream)
-                case Moment.DRAIN | Moment.LEFT if drain:
+                case Moment.DRAIN | Moment.LEFT | Moment.BROKEN_OFF if drain:
                     self._drain(stream)
                 case _:
                     pass
@@ -106,7 +109,7 @@ class Attempt:
             "droppedTriggers": 0,
             "droppedEvents": 0,
             "badLines": source.bad_lines,
-            "estimatedCostUsd": estimated_cost_usd,
+            "estimatedCostUsd": None if estimated_cost_usd is None else round(estimated_cost_usd, 6),
         }
 
     def _enter(self, scope: CodonScope, stream: EventStream) -> None:
@@ -116,6 +119,8 @@ class Attempt:
         self._gatherer = Gatherer(self.config.execution, stream.timers, on_due=self._fire, on_failure=self._fail)
         self._index = TriggerIndex(lambda _, reason: setattr(self, "given_up", reason))
         self._index.add(self.config.id, self.config.trigger)
+        if self.misses is not None:
+            self.misses.start_afresh()
 
     def _drain(self, stream: EventStream) -> None:
         stream.emit()  # what is due fires as what it is
@@ -131,8 +136,10 @@ class Attempt:
             assert self._gatherer is not None
             self.matched += 1
             self._fire(self._gatherer.on_match(match.events, event.at_ms))
-        for look in self.onlookers:
-            look(event, len(matches))
+        if self.misses is not None and self._index is not None:
+            self.misses.feed(event)
+        if self.onlooker is not None:
+            self.onlooker(event, len(matches))
 
     def _note(self, event: Event) -> None:
         self.events += 1

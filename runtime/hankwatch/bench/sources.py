@@ -70,6 +70,8 @@ class Source:
     """Lines that became no event."""
     replayed: int = 0
     """Events left out because they came before."""
+    left_out: int = 0
+    """Events in which recorded sentinels, or an earlier replay, told of themselves; steps leave them out."""
     counts: Counter[str] = field(default_factory=Counter)
     """What else did not become an event of its own (``Translator.counts``)."""
     place: Place = field(default_factory=Place)

@@ -1,7 +1,7 @@
 """A recording in virtual time, step by step: what ``replay`` and ``try`` both stand on (design "How it runs" 5)."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 
 from hankwatch.agents.detect import ENVELOPE
@@ -32,6 +32,8 @@ class Moment(Enum):
     """The sentinels of the codon finish here, as they did when it was recorded."""
     LEFT = auto()
     """The codon is over; its sentinels finish and go."""
+    BROKEN_OFF = auto()
+    """The same of a codon that has not completed: its run was killed, or recorded no further."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,21 +43,30 @@ class Entered:
     scope: CodonScope
 
 
-Step = Moment | Entered
+@dataclass(frozen=True, slots=True)
+class Coming:
+    """Stream time is about to move."""
+
+    at_ms: int
 
 
-def steps(source: Source, stream: EventStream, time: StreamTime, *, one_scope: bool) -> Iterator[Step]:
+Step = Moment | Entered | Coming
+
+
+def steps(
+    source: Source, stream: EventStream, time: StreamTime, *, one_scope: bool, paced: bool = False
+) -> Iterator[Step]:
     """Emit what ``source`` holds, stream time moving with it; yields wherever sentinels have something to do.
 
     Whoever takes a step lets everything that it set off come to its end before taking the next, so that it all
     happens at the step's instant. Timers run each at their own instant, before an event of the same one. What
     recorded sentinels said of themselves is left out. With ``one_scope`` everything is one codon's, which ends
-    with the recording; an agent's stream is so in any case.
+    with the recording; an agent's stream is so in any case. Only with ``paced`` each move of stream time is told.
 
     Raises:
         UsageError: as ``Source.entries``.
     """
-    return _Stepping(source, stream, time, one_scope=one_scope or source.program != ENVELOPE).steps()
+    return _Stepping(source, stream, time, one_scope=one_scope or source.program != ENVELOPE, paced=paced).steps()
 
 
 def is_left_out(event: Event) -> bool:
@@ -71,14 +82,15 @@ class _Drains:
     """Where the sentinels of a codon were drained, told by the events around (spec hank 2)."""
 
     _completing: bool = False
-    _ended: bool = False
+    ended: bool = False
+    """Whether the codon has completed, and begun no further attempt."""
 
     def before(self, event: Event) -> bool:
         """Whether they are, before this event."""
         if self._completing and event.type != "info":
             self._completing = False
             return True
-        return self._ended and event.type in _CLOSING
+        return self.ended and event.type in _CLOSING
 
     def behind(self, event: Event) -> bool:
         """Whether they are, behind this event; to be asked of each, after ``before``."""
@@ -88,8 +100,8 @@ class _Drains:
         if event.type == "state.transition":
             self._transition(event)
         elif event.type == "codon.completed":
-            self._ended = True
-        return self._ended and event.type in _ENDS
+            self.ended = True
+        return self.ended and event.type in _ENDS
 
     def _transition(self, event: Event) -> None:
         inner = event.data.get("transition")
@@ -98,15 +110,16 @@ class _Drains:
         if kind == "CodonTransitioned" and isinstance(data, dict) and data.get("to") == "completing-sentinels":
             self._completing = True
         elif kind == "CodonStarted":
-            self._completing = self._ended = False
+            self._completing = self.ended = False
 
 
 class _Stepping:
-    def __init__(self, source: Source, stream: EventStream, time: StreamTime, *, one_scope: bool) -> None:
+    def __init__(self, source: Source, stream: EventStream, time: StreamTime, *, one_scope: bool, paced: bool) -> None:
         self._source = source
         self._stream = stream
         self._time = time
         self._one_scope = one_scope
+        self._paced = paced
         self._codons = _Codons(source)
         self._drains = _Drains()
         self._entered = False
@@ -128,15 +141,18 @@ class _Stepping:
 
     def _entry(self, entry: Entry) -> Iterator[Step]:
         event, edge = entry.event, entry.edge
+        if event is not None and is_left_out(event):
+            self._source.left_out += entry.covered
+            entry = replace(entry, covered=False)
         if self._one_scope or event is None:
-            if entry.covered and (event is None or not is_left_out(event)):
+            if entry.covered:
                 yield from self._emit(entry)
             return
         if edge.left:
             yield from self._leave()
         if edge.entered and not edge.behind:
             yield self._enter(self._codons.entered(edge.entered, event))
-        if entry.covered and not is_left_out(event):
+        if entry.covered:
             if self._entered and self._drains.before(event):
                 yield Moment.DRAIN
             yield from self._emit(entry)
@@ -149,9 +165,13 @@ class _Stepping:
         timers, time = self._stream.timers, self._time
         until_ms = max(entry.at_ms, time.now_ms())
         while (due_ms := timers.next_due_ms()) is not None and due_ms <= until_ms:
+            if self._paced:
+                yield Coming(due_ms)
             time.advance_to(due_ms)
             self._stream.emit()
             yield Moment.PASSED
+        if self._paced:
+            yield Coming(until_ms)
         time.advance_to(until_ms)
         entry.emit(self._stream)
         yield Moment.PASSED
@@ -163,7 +183,7 @@ class _Stepping:
     def _leave(self) -> Iterator[Step]:
         if self._entered:
             self._entered = False
-            yield Moment.LEFT
+            yield Moment.LEFT if self._one_scope or self._drains.ended else Moment.BROKEN_OFF
 
 
 @dataclass(slots=True)

@@ -4,6 +4,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
+from heapq import heappop, heappush
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -63,11 +64,6 @@ class Attached:
         """Calls whose cost is not known (yet)."""
         return sum(sentinel.firing.account.unpriced_calls for sentinel in self._sentinels)
 
-    @property
-    def busy(self) -> bool:
-        """Whether any has a trigger waiting or running."""
-        return any(sentinel.busy for sentinel in self._sentinels)
-
     def states(self) -> list[dict[str, Any]]:
         """``SentinelState`` of each, in load order (reference 3.6)."""
         return [sentinel.state() for sentinel in self._sentinels]
@@ -119,7 +115,8 @@ class SentinelManager:
 
     Matching happens on the bus, synchronously; models are called in the manager's own tasks. An
     infrastructure failure met there cancels the block and comes out of it. ``persistence``: conversations are
-    kept on disk.
+    kept on disk. ``in_turn``: one trigger is carried out at a time, in the order of attachment of those that wait
+    (replay); else the sentinels work side by side.
     """
 
     def __init__(
@@ -132,11 +129,13 @@ class SentinelManager:
         agent_root: Path,
         clock: Clock,
         persistence: bool = True,
+        in_turn: bool = False,
     ) -> None:
         self._stream = stream
         self._model = model
         self._sandbox = sandbox
         self._clock = clock
+        self._in_turn = in_turn
         self._places = ReportPlaces(managed_dir, agent_root)
         self._persistence = persistence
         self._journal = JournalReader(managed_dir / "events" / "events.jsonl")
@@ -145,6 +144,10 @@ class SentinelManager:
         self._attached: list[Attached] = []
         self._changed = anyio.Event()
         self._last_event_ms = 0
+        self._made = 0
+        self._under_way = 0
+        self._turns: list[tuple[int, Callable[[], Awaitable[None]]]] = []
+        self._takes_turns = False
 
     async def __aenter__(self) -> Self:
         book = self._book = ReportBook(self._places, self._read)
@@ -217,7 +220,7 @@ class SentinelManager:
 
     async def settle(self) -> None:
         """Wait until no sentinel has a trigger waiting or running."""
-        while any(attached.busy for attached in self._attached):
+        while self._under_way:
             await self._changed.wait()
 
     async def _load(self, attached: Attached, scope: CodonScope, sources: Sequence[SentinelSource]) -> None:
@@ -245,12 +248,13 @@ class SentinelManager:
         return await load(source, scope, self._desk, self._stream.now_ms())
 
     def _sentinel(self, loaded: LoadedSentinel) -> Sentinel:
+        self._made += 1
         return Sentinel(
             loaded,
             Firing(loaded, stream=self._stream, model=self._model, sandbox=self._sandbox),
             stream=self._stream,
             clock=self._clock,
-            spawn=self._spawn,
+            spawn=partial(self._spawn, self._made),
             last_event_ms=lambda: self._last_event_ms,
             on_unloaded=self._on_unloaded,
         )
@@ -305,13 +309,29 @@ class SentinelManager:
         self._changed.set()
         self._changed = anyio.Event()
 
-    def _spawn(self, work: Callable[[], Awaitable[None]]) -> None:
-        self._tasks.start_soon(self._run, work)
+    def _spawn(self, place: int, work: Callable[[], Awaitable[None]]) -> None:
+        """``place``: which sentinel's work it is, in the order of attachment."""
+        self._under_way += 1
+        if not self._in_turn:
+            self._tasks.start_soon(self._run, work)
+            return
+        heappush(self._turns, (place, work))
+        if not self._takes_turns:
+            self._takes_turns = True
+            self._tasks.start_soon(self._take_turns)
+
+    async def _take_turns(self) -> None:
+        try:
+            while self._turns:
+                await self._run(heappop(self._turns)[1])
+        finally:
+            self._takes_turns = False
 
     async def _run(self, work: Callable[[], Awaitable[None]]) -> None:
         try:
             await work()
         finally:
+            self._under_way -= 1
             self._notify()
 
     def _read(self, after: int, types: Collection[str]) -> Iterable[Event]:

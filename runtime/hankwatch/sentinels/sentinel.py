@@ -127,11 +127,6 @@ class Sentinel:
         return self._observes if self.loaded else "unloaded"
 
     @property
-    def busy(self) -> bool:
-        """Whether it has a trigger waiting or running."""
-        return self._working and self.loaded
-
-    @property
     def firing(self) -> Firing:
         """What carries its triggers out; knows their cost."""
         return self._firing

@@ -62,7 +62,7 @@ def told(path: Path, *, one_scope: bool = False, codon: str | None = None, run: 
         match step:
             case Entered(scope):
                 words.append(f"enter:{scope.codon_id}")
-            case Moment.DRAIN | Moment.LEFT:
+            case Moment.DRAIN | Moment.LEFT | Moment.BROKEN_OFF:
                 words.append(step.name.lower())
             case _:
                 pass
@@ -96,12 +96,12 @@ def test_without_recorded_sentinels_the_next_codon_or_the_runs_end_ends_a_codon(
         transition(7, "RunCompleted", at(5)),
         event(8, "info", at(6)),
     ]
-    assert told(write_journal(tmp_path / "j", lines)) == ("1 2 enter:one 3 drain 4 left 5 enter:two#1 6 left 7 8")
+    assert told(write_journal(tmp_path / "j", lines)) == ("1 2 enter:one 3 drain 4 left 5 enter:two#1 6 broken_off 7 8")
 
 
 def test_a_journal_that_tells_no_start_enters_a_codon_with_what_names_it(tmp_path: Path) -> None:
     lines = [event(1, "info"), event(2, "codon.started", codonId="one"), event(3, "token.usage", codonId="two")]
-    assert told(write_journal(tmp_path / "j", lines)) == "1 enter:one 2 left enter:two 3 left"
+    assert told(write_journal(tmp_path / "j", lines)) == "1 enter:one 2 broken_off enter:two 3 broken_off"
 
 
 def test_a_codon_that_is_tried_again_keeps_its_sentinels(tmp_path: Path) -> None:
@@ -127,8 +127,8 @@ def test_a_killed_codon_ends_with_its_last_event_and_is_entered_again_when_resum
         completed(8, at(6)),
     ]
     path = write_journal(tmp_path / "j", lines)
-    assert told(path) == "1 2 enter:one 3 left 4 6 enter:one 8 drain left"
-    assert told(path, run="r1") == "1 2 enter:one 3 left 4"
+    assert told(path) == "1 2 enter:one 3 broken_off 4 6 enter:one 8 drain left"
+    assert told(path, run="r1") == "1 2 enter:one 3 broken_off 4"
     assert told(path, run="r2") == "6 enter:one 8 drain left"
 
 
@@ -140,7 +140,7 @@ def test_a_retry_after_the_run_watches_nothing(tmp_path: Path) -> None:
 
 def test_a_sentinel_that_was_given_up_ends_no_codon(tmp_path: Path) -> None:
     lines = [RUN[0], RUN[1], unloaded(3, at(2), "consecutive-failures"), event(4, "info", at(3))]
-    assert told(write_journal(tmp_path / "j", lines)) == "1 2 enter:one 4 left"
+    assert told(write_journal(tmp_path / "j", lines)) == "1 2 enter:one 4 broken_off"
 
 
 def test_what_a_replay_said_of_itself_is_not_replayed(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from hankwatch.watches.policies import AtExpiry, OnCheckChanged, Policy, policy
+from hankwatch.watches.specs import EventSpec, TimeSpec
 from hankwatch.watches.watch import EndReason, ErrorKind, Memory, Observation, Outcome, Signal, Status, Trigger, Watch
 
 BROKEN_AFTER: Final = 5
@@ -40,6 +41,16 @@ class Decision:
     """As it is from now on."""
     raised: tuple[Raised, ...]
     """In order; at most one of them is a fire."""
+
+
+def next_check(watch: Watch, now: datetime, wait_s: float, jitter: float = 0.0) -> datetime | None:
+    """When a watch is looked at again, ``wait_s`` from now at the earliest; None for what only an event moves."""
+    spec = watch.verifier
+    if isinstance(spec, EventSpec):
+        return None
+    if isinstance(spec, TimeSpec) and spec.at is not None and spec.at > now:
+        return spec.at
+    return now + timedelta(seconds=wait_s * (1 + JITTER * jitter))
 
 
 def expire(watch: Watch, now: datetime) -> Decision:
@@ -157,8 +168,7 @@ def _episodes(watch: Watch, before: Memory, seen: Observation) -> list[Raised]:
 
 
 def _next(watch: Watch, now: datetime, wait_s: float, jitter: float) -> Watch:
-    at = now + timedelta(seconds=wait_s * (1 + JITTER * jitter))
-    return replace(watch, next_check_at=at)
+    return replace(watch, next_check_at=next_check(watch, now, wait_s, jitter))
 
 
 def _ended(watch: Watch, reason: EndReason, now: datetime) -> Watch:

@@ -1,0 +1,247 @@
+"""One check of a watch: whatever happens, it ends within its limit and says one of four things (spec watches 3, 4)."""
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Final, Literal, assert_never
+
+import anyio
+import anyio.to_thread
+
+from hankwatch.core.clock import Clock
+from hankwatch.core.contain import contain
+from hankwatch.core.errors import ProcessNotStarted
+from hankwatch.core.redaction import Redactor
+from hankwatch.core.text import clean_json, shorten, strip_controls
+from hankwatch.events.envelope import EventData
+from hankwatch.matching.conditions import Condition, compile_conditions
+from hankwatch.processes.child import Child, Exit, spawn
+from hankwatch.processes.limits import ends_within
+from hankwatch.watches.checks import CheckContext, Checks, Cost, Finding, Invoker, Trust
+from hankwatch.watches.codec import digest, spec_json
+from hankwatch.watches.documents import NoDocument, read_document
+from hankwatch.watches.specs import CheckSpec, CommandSpec, DocumentSpec, EventSpec, TimeSpec, VerifierSpec
+from hankwatch.watches.watch import MAX_EVIDENCE_CHARS, ErrorKind, Observation, Outcome, Watch
+
+COMMAND_LIMIT_S: Final = 30.0
+DOCUMENT_LIMIT_S: Final = 5.0
+OUTPUT_BYTES: Final = 64 * 1024
+"""Of a command's output, the last that are kept."""
+_DRAIN_S: Final = 0.2
+"""After a command's end its output may still come for so long."""
+_IMPOSSIBLE, _UNAVAILABLE = 2, 75
+
+
+@dataclass(frozen=True, slots=True)
+class Verifiers:
+    """Carries out checks."""
+
+    checks: Checks
+    clock: Clock
+    env: Mapping[str, str]
+    """All that commands get; holds no secret of this runtime."""
+    redactor: Redactor
+    """Goes over whatever came from outside."""
+
+    def trust(self, spec: VerifierSpec) -> Trust:
+        """Who may arm a watch with it."""
+        match spec:
+            case EventSpec() | TimeSpec():
+                return Trust.SAFE
+            case DocumentSpec():
+                inside = not Path(spec.path).is_absolute() and ".." not in Path(spec.path).parts
+                return Trust.SAFE if inside else Trust.OPERATOR
+            case CommandSpec():
+                return Trust.OPERATOR
+            case CheckSpec():
+                check = self.checks.find(spec.name, spec.version)
+                return Trust.OPERATOR if check is None else check.trust
+            case _:
+                assert_never(spec)
+
+    def cost(self, spec: VerifierSpec) -> Cost:
+        """What one check costs."""
+        match spec:
+            case EventSpec() | TimeSpec() | DocumentSpec():
+                return Cost.CHEAP
+            case CommandSpec():
+                return Cost.PROCESS
+            case CheckSpec():
+                check = self.checks.find(spec.name, spec.version)
+                return Cost.REMOTE if check is None else check.cost
+            case _:
+                assert_never(spec)
+
+    def limit_s(self, spec: VerifierSpec) -> float:
+        """Longest a check takes."""
+        match spec:
+            case EventSpec() | TimeSpec() | DocumentSpec():
+                return DOCUMENT_LIMIT_S
+            case CommandSpec():
+                return spec.timeout_s or COMMAND_LIMIT_S
+            case CheckSpec():
+                check = self.checks.find(spec.name, spec.version)
+                return COMMAND_LIMIT_S if check is None else check.limit_s
+            case _:
+                assert_never(spec)
+
+    def behaviour_digest(self, spec: VerifierSpec) -> str:
+        """Changes when the same spec would check something else; empty for a check that is not registered."""
+        if not isinstance(spec, CheckSpec):
+            return digest(spec_json(spec))
+        check = self.checks.find(spec.name, spec.version)
+        return "" if check is None else check.behaviour_digest
+
+    async def observe(self, watch: Watch, now: datetime) -> Observation:
+        """One check; raises nothing but cancellation, and takes no longer than its limit and half a second."""
+        found = list[Finding]()
+        limit_s = self.limit_s(watch.verifier)
+
+        async def work() -> None:
+            with contain(lambda error: found.append(_crashed(error))):
+                found.append(await self._find(watch, now))
+
+        if not await ends_within(self.clock, limit_s, work) and not found:
+            found.append(_unavailable(ErrorKind.TIMEOUT, f"took longer than {limit_s:g} s"))
+        return self._observation(found[-1], now)
+
+    async def _find(self, watch: Watch, now: datetime) -> Finding:
+        match watch.verifier:
+            case EventSpec():
+                return Finding(Outcome.PENDING, "no-event")
+            case TimeSpec() as spec:
+                passed = spec.at is not None and now >= spec.at
+                return Finding(Outcome.SATISFIED, "time-passed") if passed else Finding(Outcome.PENDING, "not-yet")
+            case DocumentSpec() as spec:
+                return await anyio.to_thread.run_sync(_document, spec, watch.home, abandon_on_cancel=True)
+            case CommandSpec() as spec:
+                return await self._command(spec, watch)
+            case CheckSpec() as spec:
+                return await self._check(spec, watch, now)
+            case _:
+                assert_never(watch.verifier)
+
+    async def _command(self, spec: CommandSpec, watch: Watch) -> Finding:
+        argv = ["/bin/sh", "-c", spec.command] if isinstance(spec.command, str) else spec.command
+        cwd = Path(watch.home or "/") / (spec.cwd or "")
+        marker = f"watch/{watch.id}/{watch.generation}"
+        try:
+            async with spawn(
+                argv, cwd=cwd, env=self.env, marker=marker, clock=self.clock, cap_bytes=OUTPUT_BYTES
+            ) as child:
+                exit_, output = await self._listen(child)
+                output = output or child.stderr_tail()
+        except ProcessNotStarted as error:
+            return _unavailable(ErrorKind.NOT_FOUND, str(error))
+        return _exited(spec, exit_, strip_controls(output))
+
+    async def _listen(self, child: Child) -> tuple[Exit, str]:
+        kept, ended = deque[bytes](maxlen=4_096), anyio.Event()
+
+        async def read() -> None:
+            size = 0
+            async for line in child.lines():
+                kept.append(line.data)
+                size += len(line.data) + 1
+                while size > OUTPUT_BYTES and len(kept) > 1:
+                    size -= len(kept.popleft()) + 1
+            ended.set()
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(read)
+            exit_ = await child.wait()
+            await ends_within(self.clock, _DRAIN_S, ended.wait)
+            tasks.cancel_scope.cancel()
+        return exit_, b"\n".join(kept).decode("utf-8", "replace").strip()
+
+    async def _check(self, spec: CheckSpec, watch: Watch, now: datetime) -> Finding:
+        check = self.checks.find(spec.name, spec.version)
+        if check is None:
+            pinned = spec.name if spec.version is None else f"{spec.name}@{spec.version}"
+            return _unavailable(ErrorKind.MISSING, f"no check {pinned} is registered")
+        if check.behaviour_digest != watch.behaviour_digest:
+            return _unavailable(ErrorKind.CHECK_CHANGED, f"{check.pinned} does something else than when it was armed")
+        invoker = Invoker("watch", watch.id, watch.tenant, watch.owner, watch.session, watch.home, watch.interval_s)
+        found = await check.run(CheckContext(invoker, now), spec.args)
+        if isinstance(found, bool):
+            found = Finding(Outcome.SATISFIED if found else Outcome.PENDING)
+        if not spec.conditions or found.outcome in {Outcome.UNAVAILABLE, Outcome.TERMINAL_UNSATISFIED}:
+            return found
+        holds = _hold(spec.conditions, {"value": found.value, "text": found.text or found.evidence})
+        outcome, reason = _OF_CONDITIONS[holds]
+        return Finding(outcome, reason, found.text, found.value, found.evidence)
+
+    def _observation(self, found: Finding, now: datetime) -> Observation:
+        value, _ = clean_json(found.value)
+        return Observation(
+            found.outcome,
+            found.reason or found.outcome.value.replace("_", "-"),
+            self._shown(found.text),
+            now,
+            self.redactor.data({"value": value})["value"],
+            digest(value),
+            self._shown(found.evidence),
+            found.error,
+        )
+
+    def _shown(self, text: str) -> str:
+        return shorten(self.redactor.text(strip_controls(text)), MAX_EVIDENCE_CHARS)
+
+
+_OF_CONDITIONS: Final = {True: (Outcome.SATISFIED, "conditions-met"), False: (Outcome.PENDING, "conditions-not-met")}
+
+
+def _document(spec: DocumentSpec, home: str | None) -> Finding:
+    path = Path(spec.path)
+    inside = not path.is_absolute() and ".." not in path.parts
+    root = Path(home) if home is not None else None
+    try:
+        held = read_document(path if root is None else root / path, spec.pointer, within=root if inside else None)
+    except NoDocument as error:
+        kind = ErrorKind.UNAUTHORIZED if error.code in {"unauthorized", "outside"} else ErrorKind.BAD_OUTPUT
+        return _unavailable(kind, str(error), error.code)
+    if not held.exists:
+        return Finding(Outcome.PENDING, "not-there")
+    holds = _hold(spec.conditions, {"value": held.value, "text": held.text})
+    outcome, reason = _OF_CONDITIONS[holds]
+    return Finding(outcome, reason if spec.conditions else "exists", "", held.value, held.text)
+
+
+def _hold(conditions: list[Condition], data: EventData) -> bool:
+    return compile_conditions(conditions).hold(data)
+
+
+def _exited(spec: CommandSpec, exit_: Exit, output: str) -> Finding:
+    if exit_.code is None:
+        return _unavailable(ErrorKind.CRASHED, f"ended by signal {exit_.signal}")
+    outcome = _meaning(spec, exit_.code)
+    text = f"exit code {exit_.code}"
+    if spec.reason_from_output and (last := next((x for x in reversed(output.splitlines()) if x.strip()), "")):
+        text += f": {last.strip()}"
+    error = ErrorKind.BAD_OUTPUT if outcome is Outcome.UNAVAILABLE else None
+    return Finding(outcome, f"exit-{exit_.code}", text, output, output[-MAX_EVIDENCE_CHARS:], error)
+
+
+def _meaning(spec: CommandSpec, code: int) -> Outcome:
+    words: dict[Literal["satisfied", "impossible", "unavailable"], tuple[int, Outcome]] = {
+        "satisfied": (0, Outcome.SATISFIED),
+        "impossible": (_IMPOSSIBLE, Outcome.TERMINAL_UNSATISFIED),
+        "unavailable": (_UNAVAILABLE, Outcome.UNAVAILABLE),
+    }
+    for word, (_, outcome) in words.items():
+        if code in spec.exit_codes.get(word, ()):
+            return outcome
+    for word, (default, outcome) in words.items():
+        if code == default and word not in spec.exit_codes:
+            return outcome
+    return Outcome.PENDING
+
+
+def _unavailable(error: ErrorKind, text: str, reason: str = "") -> Finding:
+    return Finding(Outcome.UNAVAILABLE, reason or error.value.replace("_", "-"), text, error=error)
+
+
+def _crashed(error: Exception) -> Finding:
+    return _unavailable(ErrorKind.CRASHED, f"{type(error).__name__}: {error}")

@@ -116,35 +116,27 @@ LAST_STAMP_MS = 253_402_300_799_999
 
 
 class StreamTime:
-    """Stream time: the later of what it was told and (live) the wall clock, never going back.
+    """Stream time: an instant that only moves forward, by the passing of time or when it is told.
 
-    With a ``clock`` it is live: the later of the wall clock and the last value plus the monotonic time
-    since, so a wall clock that stands still or steps back neither stops nor reverses it. Without one it
-    moves only by ``advance_to`` (replay, ``try``). It never passes what a stamp can say.
+    With a ``clock`` it is live: the wall clock as it stood at the beginning, plus the monotonic time since. Where
+    the wall clock is set meanwhile, ahead or back, the time line goes on as it was: else all that waits would come
+    due at once or never, and whatever was measured across would be wrong by that much. Without a clock it moves only
+    by ``advance_to`` (replay, ``try``). It never passes what a stamp can say.
     """
 
     def __init__(self, clock: Clock | None = None, *, start_ms: int = 0) -> None:
         self._clock = clock
-        self._last_ms = start_ms
-        self._read_at = clock.monotonic() if clock else 0.0
+        self._base_ms = start_ms if clock is None else int(clock.now().timestamp() * 1000)
+        self._began_s = 0.0 if clock is None else clock.monotonic()
 
     def now_ms(self) -> int:
         """The stream instant now, in epoch milliseconds."""
-        if self._clock is not None:
-            monotonic = self._clock.monotonic()
-            elapsed_ms = int((monotonic - self._read_at) * 1000)
-            wall_ms = int(self._clock.now().timestamp() * 1000)
-            if wall_ms > self._last_ms + elapsed_ms:
-                self._last_ms, self._read_at = wall_ms, monotonic
-            elif elapsed_ms > 0:
-                self._last_ms += elapsed_ms
-                self._read_at += elapsed_ms / 1000
-            self._last_ms = min(self._last_ms, LAST_STAMP_MS)
-        return self._last_ms
+        passed_s = 0.0 if self._clock is None else self._clock.monotonic() - self._began_s
+        return min(self._base_ms + int(passed_s * 1000), LAST_STAMP_MS)
 
     def advance_to(self, at_ms: int) -> None:
         """Move forward to ``at_ms``, at most to ``LATEST_MS``; an earlier instant changes nothing."""
-        self._last_ms = max(self._last_ms, min(at_ms, LATEST_MS))
+        self._base_ms += max(0, min(at_ms, LATEST_MS) - self.now_ms())
 
 
 @dataclass(slots=True, eq=False)

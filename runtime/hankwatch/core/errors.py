@@ -12,6 +12,7 @@
     ├── InfrastructureError           what the run stands on failed; it ends            exit 3
     │   ├── JournalWriteError         the journal could not be written
     │   ├── JournalLocked             another process holds the journal
+    │   ├── StoreFailed               the database that holds watches failed
     │   └── ExecutionUnusable         the execution directory cannot be made, read or written
     ├── BadLine                       a line that is not an event
     ├── ModelCallFailed               a model call that produced no usable reply

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.support.hanks import codon, sentinel
 from tests.support.laws import FINAL, moved_to, transition
-from tests.support.runs import Ran, run_here, stand_in, write_hank
+from tests.support.runs import Ran, environment, killed_after, run_here, stand_in, write_hank
 
 from hankwatch.app import LiveRun, open_run
 from hankwatch.events.envelope import Event
@@ -46,6 +46,25 @@ async def test_a_codon_is_tried_again_under_the_same_sentinels(tmp_path: Path) -
     assert len(ran.of("sentinel.loaded")) == len(ran.of("sentinel.unloaded")) == 1
     assert len(ran.of("sentinel.output")) == 3, "it saw the end of each attempt"
     assert len(list((ran.root / ".hankweave" / "runs").glob("*/one-*-claude.log"))) == 3
+
+
+async def test_the_record_of_each_attempt_has_its_sentinels(tmp_path: Path) -> None:
+    ran = await play(tmp_path, OVERLOADED, GOOD, codons=(watched(**RETRY),))
+    attempts = ran.of("state.snapshot")[-1].data["completedCodons"]
+    assert [[s["id"] for s in attempt["sentinels"]["executed"]] for attempt in attempts] == [["observer"], ["observer"]]
+
+
+async def test_what_sentinels_cost_counts_in_its_own_attempt_alone_after_a_kill_too(tmp_path: Path) -> None:
+    observer = sentinel(trigger={"type": "event", "on": ["codon.started"]})
+    hank = codon(sentinels=[{"sentinelConfig": observer}], **RETRY)
+    whole = await play(tmp_path, OVERLOADED, GOOD, codons=(hank,))
+    costs = [event.data["cost"] for event in whole.of("codon.completed")]
+    assert costs == pytest.approx([0.251, 0.251])
+    (ended,) = (event for event in whole.events if moved_to(event) == "completed")
+    killed = killed_after(whole, tmp_path / "killed", ended)
+    model = ScriptedModel("Seen.")
+    resumed = await run_here(tmp_path / "hank", killed.root, environ=environment(), model=model, resume=True)
+    assert [event.data["cost"] for event in resumed.of("codon.completed")] == pytest.approx(costs)
 
 
 async def test_the_cost_of_every_attempt_counts(tmp_path: Path) -> None:

@@ -131,6 +131,8 @@ def _usage(events: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def _cost(costs: Sequence[float | None]) -> str:
+    if all(cost is None for cost in costs):
+        return "cost unknown"
     at_least = "≥ " if None in costs else ""
     return f"{at_least}{sum(cost or 0.0 for cost in costs):.4f} USD"
 

@@ -100,12 +100,17 @@ class CodonRun:
         async with self._watched() as attached:
             observers = Observers(attached, self.job.codon_id, self.context)
             if CodonCompleted.TYPE not in told:
-                spent_usd = sum(state.get("totalCost") or 0.0 for state in record.sentinels)
                 verdict = from_json(record.verdict)
-                self._complete(verdict, observers, await self._checkpoint(verdict), spent_usd)
+                self._complete(verdict, observers, await self._checkpoint(verdict), self._spent_usd())
             if StateSnapshot.TYPE not in told:
                 await self._aftermath(observers)
             await self._close(observers, told)
+
+    def _spent_usd(self) -> float:
+        """What a killed process's sentinels cost in its last attempt; their accounts run over all attempts."""
+        records = [record for record in self.context.ledger.run.codons if record.codon_id == self.job.codon_id]
+        costs = [sum(state.get("totalCost") or 0.0 for state in record.sentinels) for record in records[-2:]]
+        return max(0.0, costs[-1] - sum(costs[:-1]))
 
     @asynccontextmanager
     async def _watched(self) -> AsyncIterator[Attached]:

@@ -21,19 +21,27 @@ class Observers:
         self._fresh_budget = False
 
     def begin_attempt(self) -> None:
-        """A further attempt begins: what its predecessors drained is forgotten."""
+        """A further attempt begins: what its predecessors drained is forgotten, and its record has their states too."""
         self._fresh_budget = True
+        self._noted = []
+        self.note()
 
     async def finish_attempt(self) -> None:
         """The first drain of an attempt, and what is said about it."""
         if not (count := len(self._attached.states())):
             return
         self._say(f"Completing work for {count} sentinel(s)...")
-        await self.drain()
+        await self._finish()
         self._say(f"Sentinel work completed ({count} sentinel(s))")
+        self.note()
 
     async def drain(self) -> None:
-        """Let them finish; a stop meanwhile leaves them what the stop budget allows. Their states are captured then."""
+        """Let them finish; their states are captured then."""
+        await self._finish()
+        self.note()
+
+    async def _finish(self) -> None:
+        """Let them finish; a stop meanwhile leaves them what the stop budget allows."""
         control, clock, limit_s = self._context.control, self._context.clock, self._context.drain_s
         fresh_budget, self._fresh_budget = self._fresh_budget, False
         finished = False
@@ -45,7 +53,6 @@ class Observers:
             assert control.stop_by_s is not None
             left_s = control.stop_by_s - clock.monotonic() - control.reserve_s
             await self._attached.drain(max(0.0, min(left_s, limit_s)), fresh_budget=True)
-        self.note()
 
     def note(self) -> None:
         """Capture their states in the journal, where they changed."""

@@ -67,6 +67,11 @@ def test_an_unknown_price_makes_the_cost_a_lower_bound() -> None:
     assert "- a: ≥ 0.2500 USD" in digest(events)
 
 
+def test_a_cost_of_which_nothing_is_known_is_no_number() -> None:
+    events = [_event("token.usage", codonId="a", inputTokens=10, totalCost=None)]
+    assert "- a: cost unknown; tokens 10 in" in digest(events)
+
+
 def test_a_failed_codon_is_an_error_with_its_reason() -> None:
     data: dict[str, Any] = {"codonId": "a", "success": False, "failureReason": {"type": "timeout", "retriable": False}}
     assert "- codon a failed: timeout" in digest([_event("codon.completed", **data)])

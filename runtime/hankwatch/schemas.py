@@ -8,6 +8,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from hankwatch.bench.check.model import Check
+from hankwatch.bench.check.rules import TESTS
 from hankwatch.config.legacy import LegacySettings
 from hankwatch.config.resources import PACKAGE, resource
 from hankwatch.events.catalogue import CONNECTION_TYPES, KNOWN_TYPES
@@ -19,6 +21,7 @@ from hankwatch.settings import Settings
 MODELS: Mapping[str, type[BaseModel]] = {
     "hank": Hank,
     "sentinel": SentinelConfig,
+    "check": Check,
     "settings": Settings,
     "hankweave": LegacySettings,
 }
@@ -111,6 +114,9 @@ _PATHS: Mapping[str, tuple[str, ...]] = {
     "Codon": ("promptFile", "appendSystemPromptFile"),
     "Copy": ("from",),
     "Hank": ("globalSystemPromptFile",),
+    "Check": ("recording", "sentinel", "hank", "calls"),
+    "Expectations": ("journal",),
+    "Assertion": ("equalsFile",),
 }
 """Definition -> its fields that hold paths (``config.refs.check_ref``)."""
 _REPORT_OF_VALUES = {
@@ -150,6 +156,13 @@ _RULES: Mapping[str, list[dict[str, Any]]] = {
         },
     ],
     "Hank": [_not_both("globalSystemPromptFile", "globalSystemPromptText")],
+    "Check": [_not_both("sentinel", "hank")],
+    "Span": [_either("min", "max")],
+    "Assertion": [
+        _either(*TESTS, "schema", "equalsFile"),
+        {"if": {"required": ["exists"]}, "then": {"required": ["pointer"]}},
+        {"if": {"required": ["equalsFile"]}, "then": {"properties": {"entry": False, "pointer": False}}},
+    ],
 }
 """Definition -> the rules between its fields that JSON Schema can say (``sentinels.rules``, ``hank.rules``)."""
 

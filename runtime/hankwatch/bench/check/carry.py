@@ -1,0 +1,161 @@
+"""A check carried out: its sentinels on its recording, or its expectations on a run that was."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from hankwatch.bench.attempt import Attempt
+from hankwatch.bench.check.judge import Judge
+from hankwatch.bench.check.load import LoadedCheck, check_id, load_check
+from hankwatch.bench.check.result import CheckResult, told_fault, told_miss
+from hankwatch.bench.check.seen import Seen, SeenFire, observe
+from hankwatch.bench.check.update import update
+from hankwatch.bench.replay import EVERYTHING, ReplayOptions, replay
+from hankwatch.bench.sources import Source, open_source
+from hankwatch.config.diagnostics import Diagnostic
+from hankwatch.core.errors import ConfigError, PathRefused, UsageError
+from hankwatch.core.redaction import Redactor
+from hankwatch.events.envelope import format_stamp
+from hankwatch.llm.builtin import BuiltinModels
+from hankwatch.llm.cassette import CallLogClient
+from hankwatch.sandbox.sandbox import Sandbox
+from hankwatch.stream.reader import JournalReader
+
+_BUILTIN = "builtin/"
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What came of a recording."""
+
+    seen: Mapping[str, Seen]
+    journal: bytes | None
+    """Of the replay."""
+    reports: bool
+    """Whether models were answered for."""
+
+
+async def carry_out(path: Path, sandbox: Sandbox, *, rewrite: bool = False) -> CheckResult:
+    """Play the recording of the check at ``path`` and compare; with ``rewrite`` write what may be written anew.
+
+    Depends on nothing but the files of the check: not on settings, the environment or the time.
+
+    Raises:
+        InfrastructureError: the replay could not be written.
+    """
+    return await _told(path, sandbox, None, rewrite=rewrite)
+
+
+async def hold_against(path: Path, seen: Mapping[str, Seen], sandbox: Sandbox) -> CheckResult:
+    """Compare what a run's sentinels did with what the check at ``path`` expects; nothing is played."""
+    return await _told(path, sandbox, seen, rewrite=False)
+
+
+async def _told(path: Path, sandbox: Sandbox, seen: Mapping[str, Seen] | None, *, rewrite: bool) -> CheckResult:
+    started = time.perf_counter()
+    try:
+        check = load_check(path)
+        played = await _play(check, sandbox) if seen is None else Played(seen, None, reports=True)
+        judge = Judge(check, played.seen, sandbox, played.journal, played.reports)
+        misses = await judge.misses()
+        updated = update(path, misses) if rewrite else []
+    except (ConfigError, UsageError, PathRefused) as error:
+        faults = error.diagnostics if isinstance(error, ConfigError) else (_as_fault(path, error),)
+        told = tuple(map(told_fault, faults))
+        return CheckResult(check_id(path), path, "faulty", told, duration_s=time.perf_counter() - started)
+    left = [miss for miss in misses if not rewrite or miss.rewrite is None]
+    return CheckResult(
+        check.id,
+        path,
+        "failed" if left else "passed",
+        tuple(told_miss(miss, check.document.file, check.line(miss.pointer)) for miss in left),
+        fires=sum(len(one.fires) for one in played.seen.values()),
+        entries=sum(len(one.entries) for one in played.seen.values()),
+        description=check.config.description,
+        duration_s=time.perf_counter() - started,
+        updated=tuple(updated),
+    )
+
+
+def _as_fault(path: Path, error: UsageError | PathRefused) -> Diagnostic:
+    return Diagnostic(str(path), "", error.code, str(error), error.hint)
+
+
+async def _play(check: LoadedCheck, sandbox: Sandbox) -> Played:
+    """Its sentinels on its recording.
+
+    Raises:
+        UsageError: it has no recording or sentinel, expects what it has no answers for, or cannot be read to its end.
+    """
+    _require_playable(check)
+    source = _source(check)
+    if not _is_answered(check):
+        return Played(_fires_only(check, source), None, reports=False)
+    with TemporaryDirectory(prefix="hankwatch-check-") as folder:
+        redactor = Redactor()
+        client = BuiltinModels() if check.calls is None else CallLogClient(check.calls, redactor=redactor)
+        options = ReplayOptions("live" if check.calls is None else "cassette", deterministic=True)
+        replayed = await replay(
+            source,
+            check.sentinels,
+            Path(folder, "out"),
+            client=client,
+            sandbox=sandbox,
+            redactor=redactor,
+            options=options,
+        )
+        journal = replayed.out.journal
+        return Played(observe(JournalReader(journal).read()), journal.read_bytes(), reports=True)
+
+
+def _require_playable(check: LoadedCheck) -> None:
+    if check.recording is None:
+        raise UsageError("it has no recording", hint="name one, or hold it against a run: `hankwatch check --run RUN`")
+    if not check.sentinels:
+        raise UsageError("it names nobody who watches", hint="add the key 'sentinel' or 'hank'")
+    expect = check.config.expect
+    if not _is_answered(check) and (expect.reports or expect.errors or expect.journal is not None):
+        models = sorted(model for model in _models(check) if not model.startswith(_BUILTIN))
+        raise UsageError(
+            f"nobody answers for {', '.join(models)}, so only fires can be expected",
+            hint="add a call log: a run and `hankwatch replay --sentinels live` write one, `check --from RUN` copies it",
+        )
+
+
+def _is_answered(check: LoadedCheck) -> bool:
+    return check.calls is not None or all(model.startswith(_BUILTIN) for model in _models(check))
+
+
+def _models(check: LoadedCheck) -> set[str]:
+    sources = (source for of_codon in check.sentinels.values() for source in of_codon)
+    return {source.config.model for source in sources if source.config is not None}
+
+
+def _source(check: LoadedCheck, codon: str | None = None) -> Source:
+    return open_source(
+        str(check.recording),
+        Path(),
+        agent=check.config.agent,
+        codon=codon or check.config.codon,
+        redact=Redactor().text,
+    )
+
+
+def _fires_only(check: LoadedCheck, source: Source) -> dict[str, Seen]:
+    """When those would fire of whom that is expected, as ``try`` tells it."""
+    seen: dict[str, Seen] = {}
+    for codon, sentinels in check.sentinels.items():
+        for sentinel in sentinels:
+            if sentinel.config is None or sentinel.id not in check.config.expect.fires:
+                continue
+            played = source if codon == EVERYTHING else _source(check, codon)
+            one = seen.setdefault(sentinel.id, Seen())
+            one.fires += [
+                SeenFire(
+                    str(fire.batch.cause), format_stamp(fire.batch.at_ms), len(fire.batch.events), fire.scope.codon_id
+                )
+                for fire in Attempt(sentinel.config).fires(played, Redactor())
+            ]
+    return seen

@@ -3,6 +3,7 @@
 import json
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.support.cli import Cli
@@ -15,13 +16,18 @@ ENDS = '{"type":"result","subtype":"success","is_error":false,"result":"done","s
 KEYS = "n next"
 
 
-def write_hank(cli: Cli, *, hangs: bool = True) -> None:
-    """Codons ``one`` and ``two``; ``one`` goes on for ever when it ``hangs``."""
+def write_hank(cli: Cli, *, hangs: bool = True, keeps: bool = False) -> None:
+    """Codons ``one`` and ``two``; ``one`` goes on for ever when it ``hangs``.
+
+    When it ``keeps`` files each adds a line to count.txt, and there are checkpoints.
+    """
     (cli.cwd / "says").write_text(SAYS)
     (cli.cwd / "all").write_text(SAYS + ENDS)
     (cli.cwd / "agent.sh").write_text(f"cat {cli.cwd}/says; exec sleep 1000\n")
     first = f"exec:sh {cli.cwd}/agent.sh" if hangs else f"exec:cat {cli.cwd}/all"
-    whole = hank(codon("one", agent=first), codon("two", agent=f"exec:cat {cli.cwd}/all"))
+    counts = {"type": "command", "command": {"run": "echo more >> count.txt"}}
+    kept: dict[str, Any] = {"checkpointedFiles": ["*.txt"], "rigSetup": [counts]} if keeps else {}
+    whole = hank(codon("one", agent=first, **kept), codon("two", agent=f"exec:cat {cli.cwd}/all", **kept))
     (cli.cwd / "hank.json").write_text(json.dumps(whole))
 
 
@@ -85,6 +91,29 @@ def test_n_lets_a_waiting_run_go_on(cli: Cli) -> None:
             terminal.until(waits_with)
             terminal.press("n")
         assert terminal.ended() == 0
+    assert completed(cli.cwd / "x") == [True, True]
+
+
+def test_l_lists_checkpoints_and_r_takes_a_waiting_run_back_to_the_last_success(cli: Cli) -> None:
+    write_hank(cli, hangs=False, keeps=True)
+    count = cli.cwd / "x" / "agentRoot" / "count.txt"
+    with on_terminal(cli, "run", "-e", "x", "--no-autostart", columns=200) as terminal:
+        terminal.until("Waiting with codon one")
+        terminal.press("n")
+        terminal.until("Waiting with codon two")
+        terminal.press("l")
+        terminal.until("2 checkpoint(s); the last: one:rig-setup ")
+        count.write_text("spoiled\n")
+        terminal.press("r")
+        terminal.until("Rolled back to checkpoint ")
+        assert "(completed) of codon one" in terminal.text
+        assert count.read_text() == "more\n"
+        terminal.press("n")
+        terminal.until("All codons completed")
+        assert count.read_text() == "more\nmore\n"
+        terminal.press("n")
+        assert terminal.ended() == 0
+    assert terminal.restored
     assert completed(cli.cwd / "x") == [True, True]
 
 

@@ -202,3 +202,7 @@ async def test_orphans_of_a_dead_run_are_found_by_its_name_and_no_other_run_is(m
         assert await kill_marked(run, clock=clock) == ()
         assert marked_pids(run) == []
         assert marked_pids(f"{run}9") == [of_another_run.pid]
+
+
+def test_no_process_is_marked_with_nothing() -> None:
+    assert marked_pids("") == []  # without this rule it is all that bear no marker, our parent among them

@@ -18,5 +18,5 @@ def now(clock: SystemClock) -> datetime:
 
 
 if __name__ == "__main__":
-    SystemClock.now = now  # type: ignore[method-assign]
+    SystemClock.now = now  # type: ignore[method-assign,assignment]
     main()

@@ -128,7 +128,7 @@ def _environment(pid: int) -> bytes | None:
 
 
 def _bears(pid: int, environment: bytes | None, prefix: str) -> bool:
-    if environment is None:
+    if environment is None or not prefix:  # an empty name, read from a strange journal, would mean everybody's
         return False
     entry, wanted = f"{MARKER}=".encode(), prefix.encode()
     value = next((v for v in environment.split(b"\0") if v.startswith(entry)), b"")[len(entry) :]

@@ -9,21 +9,25 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hankwatch.app import run_hank
+    from hankwatch.bench.replay import Replayed
     from hankwatch.events import Event
+    from hankwatch.replaying import replay
     from hankwatch.runner.run import RunResult
     from hankwatch.sentinels.manager import SentinelManager
     from hankwatch.stream import EventStream, Journal
 
 __version__ = "0.1.0"
 
-__all__ = ["Event", "EventStream", "Journal", "RunResult", "SentinelManager", "run_hank"]
+__all__ = ["Event", "EventStream", "Journal", "Replayed", "RunResult", "SentinelManager", "replay", "run_hank"]
 
 _HOMES = {
     "Event": "hankwatch.events",
     "EventStream": "hankwatch.stream",
     "Journal": "hankwatch.stream",
+    "Replayed": "hankwatch.bench.replay",
     "RunResult": "hankwatch.runner.run",
     "SentinelManager": "hankwatch.sentinels.manager",
+    "replay": "hankwatch.replaying",
     "run_hank": "hankwatch.app",
 }
 

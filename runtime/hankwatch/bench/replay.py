@@ -5,8 +5,9 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, assert_never
+from typing import Any, Literal, assert_never
 
+import orjson
 from anyio.lowlevel import checkpoint
 
 from hankwatch.bench.journal_view import base_id
@@ -14,6 +15,7 @@ from hankwatch.bench.sources import Source
 from hankwatch.bench.stepping import REPLAY_CODE, Coming, Entered, Moment, Step, is_left_out, steps
 from hankwatch.core.clock import Clock, StreamTime, SystemClock, Timers
 from hankwatch.core.errors import InfrastructureError, UsageError
+from hankwatch.core.files import replace_file
 from hankwatch.core.redaction import Redactor
 from hankwatch.events.envelope import Event, IdSource
 from hankwatch.events.observers import SentinelError, SentinelErrorType, SentinelTriggered
@@ -110,6 +112,7 @@ async def replay(
     on_progress: Callable[[Progress], None] | None = None,
     clock: Clock | None = None,
     time: StreamTime | None = None,
+    meta: Mapping[str, Any] | None = None,
 ) -> Replayed:
     """Emit ``source`` into a new journal, under its sentinels.
 
@@ -129,12 +132,13 @@ async def replay(
         on_progress: Told now and then.
         clock: Real time; default: the machine's.
         time: Stream time, for a client that stamps with it.
+        meta: What ``execution-meta.json`` says of the new directory; None: there is none.
 
     Raises:
         UsageError: ``out`` is in use, or the recording cannot be read to its end.
         InfrastructureError: the journal cannot be written.
     """
-    layout = _made(out)
+    layout = _made(out, meta)
     clock, time = clock or SystemClock(), time or StreamTime()
     run = _Replay(source, layout, options, clock=clock, time=time, on_progress=on_progress)
     async with AsyncExitStack() as stack:
@@ -165,13 +169,15 @@ async def replay(
         return await run.carry_out(stream, manager, sentinels)
 
 
-def _made(out: Path) -> Layout:
+def _made(out: Path, meta: Mapping[str, Any] | None) -> Layout:
     layout = Layout(out)
     try:
         if out.exists() and (not out.is_dir() or any(out.iterdir())):
             raise UsageError(f"{out} exists already", hint="name a new directory; nothing was written")
         for folder in (layout.agent_root, layout.journal.parent):
             folder.mkdir(parents=True, exist_ok=True)
+        if meta is not None:
+            replace_file(layout.meta, orjson.dumps(meta, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
     except OSError as error:
         raise InfrastructureError(f"{out} cannot be made: {error.strerror}") from error
     return layout

@@ -1,6 +1,6 @@
 """``run`` and ``demo``: carry out a hank, show it, say what its sentinels wrote."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -16,7 +16,7 @@ from hankwatch.cli.event_lines import event_line, is_for_people
 from hankwatch.cli.live import Live
 from hankwatch.cli.screen import Screen
 from hankwatch.cli.stops import AT_ONCE_S, Stops
-from hankwatch.cli.terminal import table
+from hankwatch.cli.summaries import sentinel_json, tell_sentinels
 from hankwatch.cli.tty import Tty
 from hankwatch.cli.view_model import View, planned
 from hankwatch.config.resources import resource
@@ -25,10 +25,6 @@ from hankwatch.events.envelope import Event
 from hankwatch.options import RunOptions
 from hankwatch.pages.words import money
 from hankwatch.runner.run import RunResult
-from hankwatch.sentinels.sentinel import SentinelSummary
-
-_WIDE = 100
-"""Columns from which the path of a report stands beside its sentinel."""
 
 
 def run(options: RunOptions, *, headless: bool, as_json: bool, verbose: int) -> int:
@@ -145,22 +141,7 @@ def _summarise(result: RunResult, live: LiveRun, *, as_json: bool, console: Cons
                 "success": result.success,
                 "reason": result.reason,
                 "costUsd": result.record.cost_usd,
-                "sentinels": [
-                    {
-                        "sentinelId": s.sentinel_id,
-                        "codonId": s.codon_id,
-                        "fired": s.fired,
-                        "failed": s.failed,
-                        "calls": s.calls,
-                        "costUsd": s.cost_usd,
-                        "unpricedCalls": s.unpriced_calls,
-                        "droppedTriggers": s.dropped_triggers,
-                        "droppedEvents": s.dropped_events,
-                        "abandonedTriggers": s.abandoned_triggers,
-                        "report": str(root / s.report),
-                    }
-                    for s in result.sentinels
-                ],
+                "sentinels": [sentinel_json(summary, root) for summary in result.sentinels],
                 "notLoaded": [
                     {"sentinelId": n.sentinel_id, "codonId": n.codon_id, "reason": n.reason} for n in result.not_loaded
                 ],
@@ -169,7 +150,7 @@ def _summarise(result: RunResult, live: LiveRun, *, as_json: bool, console: Cons
         return
     console.print()
     if result.sentinels:
-        _tell_sentinels(result.sentinels, console)
+        tell_sentinels(result.sentinels, console)
         console.print(f"Reports lie below {output.shown_path(root)}")
     for missing in result.not_loaded:
         console.print(
@@ -185,15 +166,3 @@ def _summarise(result: RunResult, live: LiveRun, *, as_json: bool, console: Cons
     if not result.success:
         hank = output.shown_path(Path(str(live.execution.meta.get("hankPath"))))
         _say(console, f"`hankwatch run {hank} --execution {output.shown_path(root)} --resume` goes on with it.")
-
-
-def _tell_sentinels(sentinels: Sequence[SentinelSummary], console: Console) -> None:
-    beside = console.width >= _WIDE
-    rows = table("sentinel", "codon", "#fired", "#failed", "#calls", "#cost", "#dropped", *["report"] * beside)
-    for s in sentinels:
-        cost = money(s.cost_usd, unpriced=s.unpriced_calls)
-        numbers = map(str, (s.fired, s.failed, s.calls, cost, s.dropped_triggers + s.abandoned_triggers))
-        rows.add_row(s.sentinel_id, s.codon_id, *numbers, *[s.report] * beside)
-    console.print(rows)
-    for s in sentinels if not beside else ():
-        _say(console, s.report)

@@ -6,6 +6,7 @@ failure, a budget that trips, an extension. Six sentinels of all four strategies
 """
 
 import json
+import subprocess
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -34,7 +35,7 @@ def take_the_tour(cli: Cli, hank: Path) -> Ran:
     with cli.start(*arguments, "--no-autostart") as process:
         try:
             for number, orders in enumerate([["next"], ["next"], ["checkpoints", "rollback survey"], ["stop"]], 1):
-                until(partial(_waited, ran, number))
+                until(partial(_waits, process, ran, number))
                 for order in orders:
                     assert cli("control", "execution", *order.split()).code == 0
             assert process.wait(timeout=15) == 1, "a stopped run has failed"
@@ -46,7 +47,8 @@ def take_the_tour(cli: Cli, hank: Path) -> Ran:
     return ran
 
 
-def _waited(ran: Ran, times: int) -> bool:
+def _waits(process: "subprocess.Popen[str]", ran: Ran, times: int) -> bool:
+    assert process.poll() is None, process.communicate()
     return ran.journal.exists() and ran.journal.read_bytes().count(b'"type":"server.idle"') == times
 
 

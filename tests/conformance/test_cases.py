@@ -3,6 +3,7 @@
 import pytest
 from pydantic import TypeAdapter
 from tests.support.cases import CASES, Case, cases_of, events_of
+from tests.support.watchdog import as_expected, watch
 
 from hankwatch.config.diagnostics import Diagnostics
 from hankwatch.config.source import Document
@@ -79,7 +80,13 @@ def test_templates_render_as_expected(case: Case) -> None:
 
 @pytest.mark.parametrize("case", cases_of("watchdog"))
 def test_the_watchdog_acts_as_expected(case: Case) -> None:
-    pytest.skip("the loop watchdog belongs to a later version")
+    actions, expect = watch(case), case["expect"]
+    assert bool(actions) is expect["fire"], actions
+    if expect["fire"]:
+        assert expect["earliest_round"] <= actions[0].round <= expect["latest_round"]
+        assert actions[0].trigger in expect["triggers"]
+    if "actions" in expect:
+        assert [as_expected(action) for action in actions] == expect["actions"]
 
 
 def _index(trigger: EventTrigger | SequenceTrigger) -> TriggerIndex[str]:

@@ -8,8 +8,8 @@ from pydantic import Discriminator, Field, StringConstraints, Tag
 from hankwatch.config.validation import ConfigModel
 from hankwatch.hank.budget import CodonBudget, ContainerBudget, PositiveInt
 from hankwatch.hank.rig import OutputGroup, RigOperation, Text
-from hankwatch.hank.watchdog import WatchdogPolicy
 from hankwatch.sentinels.config import SentinelEntry
+from hankwatch.watchdog.policy import WatchdogPolicy
 
 Refs = Text | tuple[Text, ...]
 """One file or several, relative to the hank directory."""

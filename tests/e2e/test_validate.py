@@ -115,15 +115,41 @@ def test_a_hank_is_shown_at_a_glance_unless_told_otherwise(cli: Cli) -> None:
     done = cli("validate", env={"GIVEN": "hunter2"})
     assert "hunter2" not in done.out
     for line in (
-        "codon first: anthropic/claude-haiku-4-5",
+        "codon first: anthropic/claude-haiku-4-5 by claude",
         "loop again: 2 times",
-        "  codon inner: anthropic/claude-haiku-4-5 (budget: maxDollars 2.0)",
+        "  codon inner: anthropic/claude-haiku-4-5 by claude (budget: maxDollars 2.0)",
         "    sentinel eye: event, immediate, builtin/echo",
         "needs NEEDED: not set",
         "needs GIVEN: set (**** of length 7)",
     ):
         assert line in done.out.splitlines()
     assert "codon first" not in cli("validate", "-q").out
+
+
+def test_agents_and_models_of_codons_and_sentinels_are_shown(cli: Cli) -> None:
+    write(cli.cwd / "codex", "#!/bin/sh\n").chmod(0o755)
+    (cli.cwd / "r.jsonl").touch()
+    attached = [{"sentinelConfig": sentinel("eye", model="openai/gpt-4o-mini")}]
+    items = (
+        codon("a", model="sonnet", sentinels=attached),
+        codon("b", model="gpt-4o-mini"),
+        codon("c", model="mistral/never-heard-of"),
+        codon("d", agent="recorded:r.jsonl"),
+    )
+    write(cli.cwd / "hank.json", hank(*items))
+    lines = cli("validate", env={"PATH": str(cli.cwd), "OPENAI_API_KEY": "sk-hunter2"}).out.splitlines()
+    for line in (
+        "codon b: gpt-4o-mini by codex",
+        f"agent codex: {cli.cwd / 'codex'}",
+        "agent claude: not found (claude is not on the PATH)",
+        "model sonnet of claude: the newest of its family",
+        "model gpt-4o-mini of codex: known, $0.15 in, $0.6 out per M tokens, window 128,000 tokens",
+        "model mistral/never-heard-of of pi: not known, price unknown",
+    ):
+        assert line in lines
+    (asked,) = [line for line in lines if line.startswith("model openai/gpt-4o-mini of sentinels: ")]
+    assert asked.startswith("model openai/gpt-4o-mini of sentinels: known, key OPENAI_API_KEY, $0.15 in")
+    assert not [line for line in lines if line.startswith("model") and "of recorded" in line]
 
 
 def test_settings_that_were_set_are_shown_with_their_origin_and_all_when_asked(cli: Cli, fixtures: Path) -> None:

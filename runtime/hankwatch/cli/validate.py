@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 
 from hankwatch.cli import output
-from hankwatch.cli.structure import models, structure
+from hankwatch.cli.structure import at_a_glance
 from hankwatch.config.diagnostics import Diagnostic, Diagnostics
 from hankwatch.config.resources import resource
 from hankwatch.config.source import Document
@@ -112,11 +112,9 @@ def _show(path: Path, checked: _Checked, errors: int, verbose: int) -> None:
     if checked.faults:
         output.print_diagnostics(checked.faults, output.stdout())
     if checked.hank is not None and verbose >= 0:
-        for line in structure(checked.hank, os.environ):
-            output.say(line)
-        sources = [source for of_codon in checked.hank.sentinels.values() for source in of_codon]
-        for line in models(sources, os.environ):
-            output.say(line)
+        if checked.settings is not None:
+            for line in at_a_glance(checked.hank, checked.settings.settings, os.environ):
+                output.say(line)
         _show_budget(checked)
     if checked.settings is not None and verbose >= 0:
         rows = [row for row in checked.settings.rows() if verbose > 0 or row[2] != "default"]

@@ -44,18 +44,28 @@ def _is_recorded(codon: Codon) -> bool:
 
 
 def _priced(model: str) -> bool:
-    return _plain(model) in _SHORT_NAMES or price_of(model) is not None
+    return is_short_name(model) or price_of(model) is not None
 
 
 def price_of(model: str) -> "Price | None":
     """What the registry says of a codon's model, with or without its provider; None when it says nothing."""
     from hankwatch.llm.catalog import ModelCatalog  # only budgets in dollars ask for the price list
 
+    return ModelCatalog({}).price(registry_id(model))
+
+
+def registry_id(model: str) -> str:
+    """What the registry calls a codon's model, if it has it: with its provider, without pi and effort."""
     name = _plain(model)
-    if "/" not in name:
-        provider = next((family for pattern, family in _FAMILIES if pattern.search(name.lower())), "")
-        name = f"{provider}/{name}"
-    return ModelCatalog({}).price(name)
+    if "/" in name:
+        return name
+    provider = next((family for pattern, family in _FAMILIES if pattern.search(name.lower())), "")
+    return f"{provider}/{name}"
+
+
+def is_short_name(model: str) -> bool:
+    """Whether this is no id but stands for the newest model of a family."""
+    return _plain(model) in _SHORT_NAMES
 
 
 def _plain(model: str) -> str:

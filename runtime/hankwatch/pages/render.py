@@ -1,6 +1,8 @@
 """Facts as a page: templates of this package, and nothing of an event is ever more than text in them."""
 
+import re
 import shlex
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
@@ -15,6 +17,8 @@ from hankwatch.pages.facts import RunFacts
 from hankwatch.pages.problems import command, problems
 from hankwatch.pages.timeline import HEIGHT, WIDTH, timeline
 from hankwatch.pages.visible import visible
+
+_HEADING = re.compile(r"#{1,6} ")
 
 
 def html(facts: RunFacts) -> str:
@@ -46,6 +50,7 @@ def add_words(environment: Environment) -> None:
         "stamp": format_stamp,
         "day": _day,
         "shell": shlex.quote,
+        "lines": _lines,
     }
 
 
@@ -66,6 +71,21 @@ def _environment() -> Environment:
 def _shown(value: object) -> object:
     """Applied to whatever a template prints: text loses what acts or hides; then it is escaped."""
     return value if isinstance(value, Markup) else visible(str(value))
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A line of a report, and how it is set: ``heading``, ``blank`` or ``plain``; its text stays as it is."""
+
+    text: str
+    look: str
+
+
+def _lines(text: str) -> list[_Line]:
+    return [
+        _Line(line, "heading" if _HEADING.match(line) else "plain" if line.strip() else "blank")
+        for line in text.split("\n")
+    ]
 
 
 def _day(at_ms: int) -> str:

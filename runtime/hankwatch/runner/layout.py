@@ -46,6 +46,10 @@ class Layout:
         """What this program has to say about its own work."""
         return self.managed / "logs" / "runtime.log"
 
+    def report(self, run_id: str) -> Path:
+        """The page of a run, for its reviewers."""
+        return self.managed / "runs" / run_id / "report.html"
+
     def agent_log(self, run_id: str, codon_id: str, attempt: int, agent: str) -> Path:
         """Raw lines of one turn, redacted; ``#`` of a loop's runtime id becomes ``-``."""
         return self.managed / "runs" / run_id / f"{codon_id.replace('#', '-')}-{attempt}-{agent}.log"

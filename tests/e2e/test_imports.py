@@ -18,6 +18,7 @@ def imported(cli: Cli, *arguments: object) -> set[str]:
 
 
 NARRATOR = "demo/sentinels/narrator.json"
+PRICED = "../sentinels/shell-error-watch/sentinel.json"
 STREAM = "agent-streams/claude-success.jsonl"
 
 
@@ -28,6 +29,7 @@ STREAM = "agent-streams/claude-success.jsonl"
         ("validate", NARRATOR),
         ("try", NARRATOR, STREAM),
         ("try", NARRATOR, STREAM, "--render"),
+        ("try", PRICED, STREAM, "--where", "--timeline"),
         ("tail", "journals/recorded-0.10.events.jsonl"),
         ("journal", "stats", "journals/recorded-0.10.events.jsonl"),
         ("runs",),

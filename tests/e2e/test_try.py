@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from tests.support.cli import Cli
 from tests.support.recordings import at, event, write_journal
+from tests.support.terminal import on_terminal
 
 LINE_KEYS = ["trigger", "strategy", "cause", "at", "eventCount", "eventIds", "omitted"]
 SUMMARY_KEYS = ["events", "matched", "triggers", "droppedTriggers", "droppedEvents", "badLines", "estimatedCostUsd"]
@@ -53,7 +54,10 @@ def test_render_adds_both_prompts(cli: Cli) -> None:
     config = sentinel(cli, systemPromptText="Be brief.")
     *lines, _ = cli("try", config, journal(cli), "--json", "--render").lines
     assert list(lines[0]) == [*LINE_KEYS, "system", "user"]
-    assert [(line["system"], line["user"]) for line in lines] == [("Be brief.", "1: 2 of "), ("Be brief.", "2: 1 of ")]
+    assert [(line["system"], line["user"]) for line in lines] == [
+        ("Be brief.", "1: 2 of imported"),
+        ("Be brief.", "2: 1 of imported"),
+    ]
 
 
 def test_a_prompt_that_fails_says_so_in_its_place(cli: Cli) -> None:
@@ -74,6 +78,54 @@ def test_a_faulty_sentinel_is_refused_with_all_its_faults(cli: Cli) -> None:
     done = cli("try", sentinel(cli, model="", execution={"strategy": "often"}), journal(cli))
     assert (done.code, done.out) == (2, "")
     assert done.err.count("error[") >= 2
+
+
+def test_where_says_which_condition_failed(cli: Cli) -> None:
+    wanted = {"path": "message", "operator": "equals", "value": "3"}
+    config = sentinel(cli, trigger={"type": "event", "on": ["info"], "conditions": [wanted]})
+    done = cli("try", config, journal(cli), "--where")
+    assert "info × 3: 1 met every condition" in done.out
+    assert '2 failed message equals "3": found "1" × 1, "2" × 1' in done.out
+    *_, where, summary = cli("try", config, journal(cli), "--where", "--json").lines
+    assert list(summary) == ["summary"]
+    (seen,) = where["where"]["steps"][0]["byType"]
+    assert (seen["asked"], seen["fitted"], seen["failed"][0]["eventIds"]) == (3, 1, ["e001", "e002"])
+
+
+def test_where_says_that_a_type_never_occurs(cli: Cli) -> None:
+    config = sentinel(cli, trigger={"type": "event", "on": ["file.updated"]})
+    assert "file.updated never occurs here; what does: info × 3" in cli("try", config, journal(cli), "--where").out
+    assert "--where shows which condition failed" in cli("try", config, journal(cli)).out
+
+
+def test_the_timeline_is_drawn_on_a_terminal_and_elsewhere_only_if_wanted(cli: Cli) -> None:
+    config, recording = sentinel(cli), journal(cli)
+    assert "events  " not in cli("try", config, recording).out
+    piped = cli("try", config, recording, "--timeline").out
+    assert "events    @@@ 3\n" in piped
+    for flags, drawn in (((), True), (("--no-timeline",), False)):
+        with on_terminal(cli, "try", config, recording, *flags, columns=80) as terminal:
+            assert terminal.ended() == 0
+            assert ("events    ███ 3" in terminal.text) is drawn
+
+
+def test_the_cost_is_estimated_where_a_price_is_known(cli: Cli) -> None:
+    for model, told in (
+        ("builtin/echo", "at no cost"),
+        ("anthropic/claude-haiku-4-5", "about $0.00"),
+        ("anthropic/of-the-future", "cost unknown"),
+    ):
+        done = cli("try", sentinel(cli, model=model), journal(cli), "--json")
+        estimated = done.lines[-1]["summary"]["estimatedCostUsd"]
+        assert f"would have fired 2 ×, {told}" in done.err
+        match model:
+            case "builtin/echo":
+                assert estimated == 0
+            case "anthropic/claude-haiku-4-5":
+                assert 0 < estimated < 0.01
+                assert "replies of 300 tokens assumed" in done.err
+            case _:
+                assert estimated is None
 
 
 def test_nothing_fired_is_no_failure(cli: Cli) -> None:

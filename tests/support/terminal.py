@@ -37,8 +37,12 @@ class Terminal:
 
     def press(self, keys: str) -> None:
         """Keys, all at once."""
-        self._mark = len(self.output)
+        self.forget()
         os.write(self._master, keys.encode())
+
+    def forget(self) -> None:
+        """Only what is printed from now on counts for ``text``."""
+        self._mark = len(self.output)
 
     def resize(self, columns: int, lines: int) -> None:
         _resize(self._master, columns, lines)

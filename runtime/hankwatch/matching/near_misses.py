@@ -13,7 +13,7 @@ from hankwatch.core.text import shorten
 from hankwatch.events.catalogue import routing
 from hankwatch.events.envelope import Event, Routing
 from hankwatch.matching.conditions import MISSING, Condition, Conditions, compile_conditions
-from hankwatch.matching.sequences import Correlated, Step
+from hankwatch.matching.sequences import Automaton, Correlated, Step
 from hankwatch.matching.triggers import ANY, MAX_OVERRUNS, EventTrigger, SequenceTrigger, automaton_of, considers
 
 MAX_VALUES = 50
@@ -111,6 +111,8 @@ class NearMisses:
         """Every event that triggers can see, by type."""
         self.matched = 0
         self._overruns = 0
+        self._unrelated = 0
+        self._automaton: Automaton | None = None
         self.late: Counter[int] = Counter()
         """Beginnings that the limit of time ended, by how many steps they had."""
         self.shortest_late_ms: int | None = None
@@ -118,7 +120,6 @@ class NearMisses:
         self.steps: tuple[StepMisses, ...]
         if isinstance(trigger, EventTrigger):
             self.steps = (self._step(tuple(trigger.on), trigger.conditions),)
-            self._automaton = None
             self._on: Sequence[str] = trigger.on
         else:
             self._on = trigger.interest_filter.on
@@ -126,8 +127,14 @@ class NearMisses:
                 self._step(tuple(self._on) if step.type == ANY else (step.type,), step.conditions)
                 for step in trigger.pattern
             )
+        self.start_afresh()
+
+    def start_afresh(self) -> None:
+        """Forget what had begun, as another load of the sentinel does; what was counted stays."""
+        self._unrelated = self.unrelated
+        if isinstance(self.trigger, SequenceTrigger):
             asked: list[Step] = [step.fits for step in self.steps]
-            self._automaton = automaton_of(trigger, asked, self._late)
+            self._automaton = automaton_of(self.trigger, asked, self._late)
 
     def feed(self, event: Event) -> bool:
         """Take the next event; whether it completes a match, which is what ``TriggerIndex.route`` finds too."""
@@ -159,7 +166,7 @@ class NearMisses:
     @property
     def unrelated(self) -> int:
         """Events that had no value to be correlated by."""
-        return self._automaton.unrelated if isinstance(self._automaton, Correlated) else 0
+        return self._unrelated + (self._automaton.unrelated if isinstance(self._automaton, Correlated) else 0)
 
     def _step(self, wanted: tuple[str, ...], conditions: Sequence[Condition]) -> StepMisses:
         return StepMisses(wanted, conditions, compile_conditions(conditions, self._overrun))

@@ -13,6 +13,8 @@ class Bins:
     start_ms: int
     """The first bin begins here; what is stamped earlier counts there."""
     width_ms: int = 1
+    size: int = SIZE
+    """Bins at most; even."""
     end_ms: int = field(init=False)
     """The last instant that was counted."""
     _lanes: dict[str, list[int]] = field(default_factory=dict)
@@ -23,15 +25,15 @@ class Bins:
     def add(self, lane: str, at_ms: int) -> None:
         """Count one; there are as many lanes as the caller has names for."""
         self.reach(at_ms)
-        self._lanes.setdefault(lane, [0] * SIZE)[self.index(at_ms)] += 1
+        self._lanes.setdefault(lane, [0] * self.size)[self.index(at_ms)] += 1
 
     def reach(self, at_ms: int) -> None:
         """Make room for an instant."""
         self.end_ms = max(self.end_ms, at_ms)
-        while self.end_ms - self.start_ms >= self.width_ms * SIZE:
+        while self.end_ms - self.start_ms >= self.width_ms * self.size:
             self.width_ms *= 2
             for counts in self._lanes.values():
-                counts[:] = [a + b for a, b in zip(counts[::2], counts[1::2], strict=True)] + [0] * (SIZE // 2)
+                counts[:] = [a + b for a, b in zip(counts[::2], counts[1::2], strict=True)] + [0] * (self.size // 2)
 
     def index(self, at_ms: int) -> int:
         """The bin of an instant within reach."""
@@ -44,4 +46,4 @@ class Bins:
 
     def counts(self, lane: str) -> list[int]:
         """One number per used bin."""
-        return self._lanes.get(lane, [0] * SIZE)[: self.used]
+        return self._lanes.get(lane, [0] * self.size)[: self.used]

@@ -16,6 +16,11 @@ def try_(
     ] = "latest",
     *,
     render: Annotated[bool, typer.Option("--render", help="Show the prompts.")] = False,
+    where: Annotated[bool, typer.Option("--where", help="Show near misses: which condition failed, and why.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Again on every save, with what it changed.")] = False,
+    timeline: Annotated[
+        bool | None, typer.Option("--timeline/--no-timeline", help="Draw what happened when (else on a terminal).")
+    ] = None,
     codon: Annotated[str | None, typer.Option(help="Only this codon's events.")] = None,
     agent: Annotated[str | None, typer.Option(help="Which program wrote the stream (else detected).")] = None,
     no_drain: Annotated[bool, typer.Option("--no-drain", help="Leave buffers unflushed at the end.")] = False,
@@ -25,15 +30,5 @@ def try_(
     """Show when a sentinel would have fired on recorded events; asks no model."""
     from hankwatch.cli import bench as commands
 
-    raise typer.Exit(
-        commands.attempt(
-            sentinel,
-            source,
-            render=render,
-            codon=codon,
-            agent=agent,
-            drain=not no_drain,
-            config=config,
-            as_json=as_json,
-        )
-    )
+    look = commands.Look(render=render, where=where, timeline=timeline, drain=not no_drain, as_json=as_json)
+    raise typer.Exit(commands.attempt(sentinel, source, look, codon=codon, agent=agent, config=config, watch=watch))

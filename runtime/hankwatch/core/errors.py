@@ -7,6 +7,9 @@
     ├── UsageError                    a command or call that cannot be meant            exit 2
     │   ├── NotYetSupported           a documented feature of a later version
     │   ├── CapReached                as many watches are active as may be
+    │   ├── WatchInvalid              a watch that cannot be armed as it is asked for
+    │   ├── WatchNotFound             no such watch, or none that the asker may know of
+    │   ├── Forbidden                 a known watch that the asker may not do this to
     │   ├── RunNotFound               no execution matches what was named
     │   └── RollbackRefused           a rollback that cannot be meant, or not now
     ├── InfrastructureError           what the run stands on failed; it ends            exit 3
@@ -97,6 +100,38 @@ class CapReached(UsageError):
         held = f": {', '.join(held_by)}" if held_by else ""
         super().__init__(f"at most {limit} active {kind} watches per {what}{held}")
         self.hint = "cancel one that is no longer needed, or wait for one to end"
+
+
+class WatchInvalid(UsageError):
+    """A watch that cannot be armed or edited as it was asked for; carries every fault."""
+
+    code = "watch-invalid"
+
+    def __init__(self, faults: "Sequence[str]") -> None:
+        self.faults = tuple(faults)
+        super().__init__("; ".join(faults))
+
+
+class WatchNotFound(UsageError):
+    """There is no such watch, or none that the asker may know of."""
+
+    code = "watch-not-found"
+
+    def __init__(self, watch_id: str) -> None:
+        self.watch_id = watch_id
+        super().__init__(f"there is no watch {watch_id!r}", hint="`hankwatch watch list` shows them")
+
+
+class Forbidden(UsageError):
+    """The asker may know of the watch, and may not do this to it."""
+
+    code = "forbidden"
+
+    def __init__(self, action: str, watch_id: str, reason: str) -> None:
+        self.action = action
+        self.watch_id = watch_id
+        self.reason = reason
+        super().__init__(f"{action} of watch {watch_id} is not allowed: {reason}")
 
 
 class RunNotFound(UsageError):

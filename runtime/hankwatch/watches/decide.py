@@ -146,7 +146,7 @@ def _remember(watch: Watch, memory: Memory, seen: Observation, *, fires: bool) -
     settled = not recent & ((1 << SETTLED_CHECKS) - 1)
     return replace(
         memory,
-        was_met=seen.outcome is Outcome.SATISFIED,
+        was_met=seen.outcome is Outcome.SATISFIED and not isinstance(watch.verifier, EventSpec),  # an event is over
         baseline=seen.digest if watch.trigger is Trigger.CHANGE else memory.baseline,
         last_digest=seen.digest,
         stall_streak=streak,

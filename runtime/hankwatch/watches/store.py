@@ -38,7 +38,7 @@ from hankwatch.watches.watch import EndReason, Kind, Observation, Status, Watch
 
 _LOG = logging.getLogger(__name__)
 _LONGEST_LEASE_MS: Final = 2 * 3_600_000
-"""A lease that ends later was taken before the clock went back; it counts as over."""
+"""A lease that ends later was taken before the clock went back."""
 _CLOCK_SLACK_MS: Final = 1_000
 _SHOWN_HOLDERS: Final = 20
 _WITHDRAWN: Final = frozenset({EndReason.CANCELLED, EndReason.ACCESS_REVOKED})
@@ -158,6 +158,7 @@ class WatchStore:
         statuses: Iterable[Status] = tuple(Status),
         prefix: str = "",
         applied: bool | None = None,
+        verifiers: Iterable[str] | None = None,
         limit: int = 10_000,
     ) -> list[Watch]:
         """The watches that fit everything given, by id."""
@@ -166,6 +167,8 @@ class WatchStore:
         for name, value in asked.items():
             if value is not None:
                 query = query.where(watches.c[name] == value)
+        if verifiers is not None:
+            query = query.where(watches.c.verifier.in_(sorted(verifiers)))
         if prefix:
             query = query.where(watches.c.id.startswith(prefix, autoescape=True))
         with self.database.reading() as connection:
@@ -227,7 +230,15 @@ class WatchStore:
                 connection.execute(delete(table).where(table.c[key].in_(old)))
         return len(old)
 
-    def take(self, scope: Scope, now: datetime, *, limit: int, lease_s: float, final: bool = False) -> list[Lease]:
+    def take(
+        self,
+        scope: Scope,
+        now: datetime,
+        *,
+        limit: int,
+        lease_s: Callable[[Watch], float],
+        final: bool = False,
+    ) -> list[Lease]:
         """Lease up to ``limit`` due watches that nobody checks, most overdue first.
 
         Args:
@@ -245,13 +256,45 @@ class WatchStore:
         with self.database.writing() as connection:
             for row in connection.execute(query.with_for_update(skip_locked=True)).all():
                 watch = _read(row)
-                values: dict[str, Any] = {"fence": row.fence + 1, "leased_until_ms": now_ms + int(lease_s * 1000)}
-                if watch is None:  # delays no other; listed as unreadable
+                values: dict[str, Any] = {"fence": row.fence + 1}
+                if watch is None:  # delays no other
                     values["due_ms"] = None
+                else:
+                    values["leased_until_ms"] = now_ms + int(lease_s(watch) * 1000)
                 connection.execute(update(watches).where(watches.c.id == row.id).values(**values))
                 if watch is not None:
                     leases.append(Lease(watch, row.fence + 1, instant(row.due_ms)))
         return leases
+
+    def take_one(self, watch_id: str, now: datetime, *, lease_s: Callable[[Watch], float]) -> Lease | None:
+        """Lease an active watch now, whether or not it is due; None when somebody checks it."""
+        now_ms = millis(now)
+        query = select(watches).where(
+            watches.c.id == watch_id, watches.c.status == Status.ACTIVE.value, watches.c.leased_until_ms <= now_ms
+        )
+        with self.database.writing() as connection:
+            row = connection.execute(query.with_for_update(skip_locked=True)).first()
+            if row is None or (watch := _read(row)) is None:
+                return None
+            connection.execute(
+                update(watches)
+                .where(watches.c.id == watch_id)
+                .values(fence=row.fence + 1, leased_until_ms=now_ms + int(lease_s(watch) * 1000))
+            )
+        return Lease(watch, row.fence + 1, now)
+
+    def recover_clock(self, now: datetime) -> None:
+        """Let nothing wait for instants that were set before the clock went back."""
+        now_ms = millis(now)
+        active = watches.c.status == Status.ACTIVE.value
+        with self.database.writing() as connection:
+            connection.execute(
+                update(watches).where(active, watches.c.checked_ms > now_ms + _CLOCK_SLACK_MS).values(due_ms=now_ms)
+            )
+            for table in (watches, deliveries):
+                connection.execute(
+                    update(table).where(table.c.leased_until_ms > now_ms + _LONGEST_LEASE_MS).values(leased_until_ms=0)
+                )
 
     def next_due(self, scope: Scope) -> datetime | None:
         """When the next watch of the scope is due; None when none waits."""
@@ -270,13 +313,13 @@ class WatchStore:
             )
 
     def settle(
-        self, lease: Lease, seen: Observation, work: Callable[[Watch], Decision], now: datetime
+        self, lease: Lease, seen: Observation, work: Callable[[Watch], Decision | None], now: datetime
     ) -> Decision | None:
         """Decide a check on the watch as it stands, and commit transition, evaluation and deliveries together.
 
         Returns:
-            The decision, or None when the lease is stale: the watch is gone, has ended, was re-aimed, or
-            somebody else checks it.
+            The decision, or None when ``work`` made none or the lease is stale: the watch is gone, has ended,
+            was re-aimed, or somebody else checks it.
         """
         with self.database.writing() as connection:
             row = connection.execute(
@@ -291,7 +334,9 @@ class WatchStore:
             if row is None or (watch := decode(row.record)).generation != lease.watch.generation:
                 return None
             late_s = max(0.0, (now - lease.due_at).total_seconds())
-            decision = work(watch)
+            if (decision := work(watch)) is None:
+                connection.execute(update(watches).where(watches.c.id == row.id).values(leased_until_ms=0))
+                return None
             decision = replace(
                 decision,
                 watch=replace(decision.watch, max_lateness_s=max(decision.watch.max_lateness_s, round(late_s, 3))),
@@ -370,7 +415,7 @@ class WatchStore:
         caps, of_kind = self._caps[watch.kind], watches.c.kind == watch.kind.value
         tenant, owner = watches.c.tenant == watch.tenant, watches.c.owner == watch.owner
         session = watches.c.session == watch.session
-        is_tool = watches.c.is_tool.is_(other=True)
+        is_tool = watches.c.verifier == "check"
         limits: list[tuple[str, int | None, ColumnElement[bool]]] = [
             ("session", caps.per_session, and_(tenant, session)),
             ("owner", caps.per_owner, and_(tenant, owner)),
@@ -378,7 +423,7 @@ class WatchStore:
             ("tenant, actor and session", caps.per_tenant_actor_session, and_(tenant, owner, session)),
             (
                 "owner that check a tool",
-                caps.tools_per_owner if _is_tool(watch) else None,
+                caps.tools_per_owner if watch.verifier.type == "check" else None,
                 and_(tenant, owner, is_tool),
             ),
         ]
@@ -408,17 +453,13 @@ def _columns(watch: Watch) -> dict[str, Any]:
         "home": watch.home,
         "kind": watch.kind.value,
         "status": watch.status.value,
-        "is_tool": _is_tool(watch),
+        "verifier": watch.verifier.type,
         "due_ms": millis(min(due)) if active and due else None,
         "expires_ms": None if watch.expires_at is None else millis(watch.expires_at),
         "checked_ms": None if watch.last_checked_at is None else millis(watch.last_checked_at),
         "finished_ms": None if watch.finished_at is None else millis(watch.finished_at),
         "record": encode(watch),
     }
-
-
-def _is_tool(watch: Watch) -> bool:
-    return watch.verifier.type == "check"
 
 
 def _read(row: Row[Any]) -> Watch | None:
@@ -444,14 +485,11 @@ def _in_scope(scope: Scope) -> ColumnElement[bool]:
 
 
 def _due(query: Select[Any], scope: Scope, now_ms: int) -> Select[Any]:
-    free = or_(watches.c.leased_until_ms <= now_ms, watches.c.leased_until_ms > now_ms + _LONGEST_LEASE_MS)
-    clock_went_back = watches.c.checked_ms > now_ms + _CLOCK_SLACK_MS
     return query.where(
         watches.c.status == Status.ACTIVE.value,
         _in_scope(scope),
-        free,
-        watches.c.due_ms.is_not(None),
-        or_(watches.c.due_ms <= now_ms, clock_went_back),
+        watches.c.leased_until_ms <= now_ms,
+        watches.c.due_ms <= now_ms,
     )
 
 

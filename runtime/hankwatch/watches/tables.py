@@ -29,11 +29,11 @@ watches = Table(
     Column("status", String(16), nullable=False),
     Column("identity", String(32), nullable=False),
     Column("applied", Boolean, nullable=False),  # belongs to its owner's applied set
-    Column("is_tool", Boolean, nullable=False),  # its verifier is a check
+    Column("verifier", String(16), nullable=False),
     Column("counts", Boolean, nullable=False),  # against the caps; an operator's does not
     Column("due_ms", BigInteger),  # the earlier of next check and deadline; null: not polled
     Column("expires_ms", BigInteger),
-    Column("checked_ms", BigInteger),  # later than now means that the clock went back
+    Column("checked_ms", BigInteger),  # later than now: the clock went back
     Column("finished_ms", BigInteger),
     Column("version", Integer, nullable=False),  # goes up with every change of the record
     Column("fence", BigInteger, nullable=False),  # goes up with every lease

@@ -194,6 +194,8 @@ class Watch:
     last_outcome: Outcome | None = None
     last_reason: str | None = None
     last_evidence: str | None = None
+    cursor: int = 0
+    """An ``event`` watch: the cursor of the home's journal behind which it still has to look."""
     next_check_at: datetime | None = None
     """None: not polled, because it waits for an event or has ended."""
     max_lateness_s: float = 0.0

@@ -1,0 +1,123 @@
+"""Rules on times and verifiers that hold for arming and editing alike; each gives the faults it finds (spec watches 2, 5)."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from hankwatch.matching.conditions import compile_conditions
+from hankwatch.matching.jsregex import RegexInvalid
+from hankwatch.watches.authority import Principal
+from hankwatch.watches.policies import Policy
+from hankwatch.watches.specs import CheckSpec, DocumentSpec, TimeSpec, VerifierSpec
+from hankwatch.watches.verifiers import Verifiers
+
+MS_EPOCH_FROM: Final = 10**11
+"""A number from here on counts milliseconds, not seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Defaults:
+    """What the settings say of watches."""
+
+    interval_s: float = 30.0
+    home: str | None = None
+    """The execution directory that new watches belong to."""
+
+
+def instant_of(written: str | float, now: datetime) -> tuple[datetime | None, str | None]:
+    """An absolute instant as people write it, or what is wrong with it."""
+    if isinstance(written, str):
+        try:
+            at = datetime.fromisoformat(written)
+        except ValueError:
+            return None, f"{written!r} is no instant; write ISO-8601 with an offset, such as 2030-01-31T12:00:00+00:00"
+        if at.tzinfo is None:
+            return None, f"{written!r} has no offset; add one, such as +00:00 or Z"
+        at = at.astimezone(UTC)
+    else:
+        if not math.isfinite(written):
+            return None, "is no number of seconds"
+        if written >= MS_EPOCH_FROM:
+            return None, f"{written:g} looks like milliseconds; epoch seconds are meant"
+        if written < 0:
+            return None, f"{written:g} is before 1970"
+        at = datetime.fromtimestamp(written, UTC)
+    return (at, None) if at > now else (None, f"{at.isoformat()} is over; it is {now.isoformat()} now")
+
+
+def timed(spec: TimeSpec, principal: Principal, now: datetime) -> tuple[TimeSpec, list[str]]:
+    """The verifier with its instant."""
+    if (spec.at is None) == (spec.after_s is None):
+        return spec, ["verifier: exactly one of at and after_s"]
+    if spec.after_s is not None:
+        return TimeSpec(type="time", at=now + timedelta(seconds=spec.after_s)), []
+    assert spec.at is not None
+    if principal.is_agent:
+        return spec, ["verifier/at: an agent has no reliable clock; give after_s, seconds from now"]
+    if spec.at.tzinfo is None:
+        return spec, ["verifier/at: has no offset; add one, such as +00:00 or Z"]
+    if spec.at <= now:
+        return spec, [f"verifier/at: {spec.at.isoformat()} is over; it is {now.isoformat()} now"]
+    return TimeSpec(type="time", at=spec.at.astimezone(UTC)), []
+
+
+def absolute_deadline(
+    written: str | float, principal: Principal, row: Policy, now: datetime
+) -> tuple[datetime | None, list[str]]:
+    if principal.is_agent:
+        return None, ["deadline: an agent has no reliable clock; give expires_in_s, seconds from now"]
+    at, wrong = instant_of(written, now)
+    if at is None:
+        return None, [f"deadline: {wrong}"]
+    return at, [] if principal.is_operator else window_faults((at - now).total_seconds(), row)
+
+
+def window_faults(window_s: float, row: Policy) -> list[str]:
+    if row.windows_s is not None and window_s not in row.windows_s:
+        return [f"expires_in_s: one of {numbers(row.windows_s)}"]
+    if window_s > row.max_window_s:
+        return [f"expires_in_s: at most {row.max_window_s:g} ({row.max_window_s / 86_400:g} days)"]
+    return []
+
+
+def interval_of(asked_s: float | None, row: Policy, floor_s: float, defaults: Defaults) -> float:
+    if asked_s is not None:
+        return asked_s
+    if row.cadences_s is not None:
+        return row.cadences_s[0]
+    return max(defaults.interval_s, floor_s)
+
+
+def cadence_faults(asked_s: float | None, row: Policy, floor_s: float) -> list[str]:
+    if asked_s is None:
+        return []
+    if row.cadences_s is not None and asked_s not in row.cadences_s:
+        return [f"interval_s: one of {numbers(row.cadences_s)}"]
+    return [f"interval_s: at least {floor_s:g} for such a check"] if asked_s < floor_s else []
+
+
+def spec_faults(spec: VerifierSpec, row: Policy, verifiers: Verifiers) -> Iterator[str]:
+    if spec.type not in row.verifiers:
+        yield f"verifier/type: one of {', '.join(sorted(row.verifiers))}"
+    if isinstance(spec, DocumentSpec | CheckSpec):
+        try:
+            compile_conditions(spec.conditions)
+        except RegexInvalid as error:
+            yield f"verifier/conditions: {error}"
+    if isinstance(spec, DocumentSpec) and spec.pointer and not spec.pointer.startswith("/"):
+        yield "verifier/pointer: a JSON Pointer begins with /"
+    if isinstance(spec, CheckSpec):
+        check = verifiers.checks.find(spec.name, spec.version)
+        if row.pinned_only and spec.version is None:
+            yield f"verifier/version: must be exact, such as {spec.name}@v1"
+        if check is None:
+            known = ", ".join(known.pinned for known in verifiers.checks) or "none"
+            yield f"verifier/name: no check {spec.name}{'@' + spec.version if spec.version else ''}; there are {known}"
+        else:
+            yield from (f"verifier/{fault}" for fault in check.faults(spec.args))
+
+
+def numbers(values: tuple[float, ...]) -> str:
+    return ", ".join(f"{value:g}" for value in values)

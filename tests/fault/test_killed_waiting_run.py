@@ -7,7 +7,7 @@ import pytest
 from tests.support.killed import killed_at_step
 from tests.support.laws import transition
 from tests.support.runs import Ran
-from tests.support.waiting_runs import NEXT, operated, two_codons, workspace
+from tests.support.waiting_runs import NEXT, Orders, operated, two_codons, workspace
 
 from hankwatch.processes.tree import marked_pids
 
@@ -41,7 +41,7 @@ async def check_killed_rollback(tmp_path: Path, step: int) -> bool:
         return False
     seen: list[dict[str, str]] = []
     # A waiting run looks as it did before the first order: settled, and nothing begun.
-    orders = [NEXT, NEXT] if stands else [NEXT]
+    orders: Orders = [NEXT, NEXT] if stands else [NEXT]
     ran, _ = await operated(path, root, orders, resume=True, before=lambda _: seen.append(workspace(root)))
     assert Ran(root).journal.read_bytes().startswith(written[: written.rfind(b"\n") + 1])
     assert ran.result is not None

@@ -25,6 +25,7 @@ NEXT = (Order.NEXT, None)
 
 def two_codons(tmp_path: Path) -> Path:
     """``one`` writes a.txt and b.log; ``two`` changes the one, archives the other, and copies a kit."""
+    tmp_path.mkdir(exist_ok=True)
     (tmp_path / "agent.jsonl").write_text("\n".join(LINES) + "\n")
     agent = f"exec:cat {tmp_path / 'agent.jsonl'}"
     kept = {"agent": agent, "checkpointedFiles": ["*.txt", "*.log"]}

@@ -33,6 +33,7 @@ STREAM = "agent-streams/claude-success.jsonl"
         ("tail", "journals/recorded-0.10.events.jsonl"),
         ("journal", "stats", "journals/recorded-0.10.events.jsonl"),
         ("runs",),
+        ("report", "journals/recorded-0.10.events.jsonl", "--markdown"),
     ],
     ids=" ".join,
 )

@@ -38,4 +38,5 @@ def test_the_demo_runs_from_an_installed_wheel(tmp_path: Path) -> None:
     assert run("print(main.__file__)").startswith(str(site))
     assert "narrator" in run("main.main()", "demo")
     assert '"outcome": "completed"' in run("main.main()", "runs", "--json")
+    assert "Report: " in run("main.main()", "report")
     assert '"$schema"' in run("main.main()", "validate", "--print-schema", "hank")

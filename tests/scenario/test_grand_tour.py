@@ -88,7 +88,7 @@ def test_the_grand_tour_leaves_the_journal_and_the_reports_it_always_leaves(
 
 
 def _kit(fixtures: Path) -> str:
-    return (fixtures / NAME / "kit" / "buzz.py").read_text(encoding="utf-8")
+    return (fixtures / NAME / "kit" / "buzz.txt").read_text(encoding="utf-8")
 
 
 def test_every_open_event_type_stands_in_the_golden_journal() -> None:

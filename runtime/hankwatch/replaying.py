@@ -34,6 +34,8 @@ from hankwatch.sandbox.sandbox import Sandbox
 from hankwatch.sentinels.source import SentinelSource
 from hankwatch.settings import Settings, load_settings
 
+REPLAYS = "replays"
+"""Folder of replays beside the executions, so that ``latest`` and ``hankwatch runs`` mean runs."""
 _LOG = logging.getLogger(__name__)
 _CALL_SEED = 1
 """Of the ids of calls, where they are the same each time; those of events have their own."""
@@ -60,7 +62,7 @@ class ReplayRequest:
     deterministic: bool = False
     """The same replay again gives the same bytes."""
     out: Path | None = None
-    """The execution directory to make; None makes one under ``run.execution_base_dir``."""
+    """The execution directory to make; None makes one under ``run.execution_base_dir``, in ``REPLAYS``."""
     config: Path | None = None
     """Settings file instead of the one found."""
 
@@ -94,7 +96,7 @@ async def replay(
         agent: Which program wrote the stream; default: detected.
         speed: ``real`` takes as long between two events as when they were recorded.
         deterministic: The same replay again gives the same journal and reports, byte by byte.
-        out: The execution directory to make; default: one under ``run.execution_base_dir``.
+        out: The execution directory to make; default: one under ``run.execution_base_dir``, in ``replays``.
         config: Settings file instead of the one found.
         environ: Variables for settings and keys; default: this process's.
         model_client: Answers the sentinels instead of call log and models.
@@ -148,7 +150,7 @@ async def carry_out(
     if hank is not None:
         settings = _settings(request, environ, hank)
         attached = _attached(source, hank)
-    out = request.out or new_execution_dir(base_dir(settings, environ), None, clock.now())
+    out = request.out or new_execution_dir(base_dir(settings, environ) / REPLAYS, None, clock.now())
     time = StreamTime()
     async with AsyncExitStack() as stack:
         sandbox = None if hank is None else await stack.enter_async_context(Sandbox(clock=clock))

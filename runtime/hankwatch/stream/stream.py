@@ -3,7 +3,6 @@
 import logging
 from collections import deque
 from collections.abc import Callable
-from dataclasses import replace
 
 import anyio
 import anyio.to_thread
@@ -65,7 +64,7 @@ class EventStream:
         self._undelivered: deque[Event] = deque()
         self._emitting = False
         self._stamp_ms = 0
-        self._stamp = format_stamp(0)
+        self._stamp: str | None = None
         self._size_bytes = 0
         self._nap: anyio.CancelScope | None = None
         self._running: anyio.CancelScope | None = None
@@ -196,16 +195,21 @@ class EventStream:
     def _set_stamp(self, at_ms: int) -> None:
         if at_ms != self._stamp_ms:
             self._stamp_ms = at_ms
-            self._stamp = format_stamp(at_ms)
+            self._stamp = None
+
+    def _stamp_text(self) -> str:
+        if self._stamp is None:  # recorded events bring theirs along
+            self._stamp = format_stamp(self._stamp_ms)
+        return self._stamp
 
     def _event(self, payload: Payload) -> Event:
         at_ms = self._stamp_ms
-        return Event(self._ids.next(at_ms), self._stamp, payload.TYPE, self._prepared.data(payload), at_ms)
+        return Event(self._ids.next(at_ms), self._stamp_text(), payload.TYPE, self._prepared.data(payload), at_ms)
 
     def _recorded(self, event: Event) -> Event:
-        if event.at_ms == self._stamp_ms:
-            return replace(event)
-        return replace(event, timestamp=self._stamp, at_ms=self._stamp_ms)
+        at_ms = self._stamp_ms
+        timestamp = event.timestamp if event.at_ms == at_ms else self._stamp_text()
+        return Event(event.id, timestamp, event.type, event.data, at_ms)
 
     def _write(self, events: list[Event]) -> tuple[Event, ...]:
         if self.closed or not events:  # closed by a timer just now

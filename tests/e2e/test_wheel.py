@@ -39,4 +39,6 @@ def test_the_demo_runs_from_an_installed_wheel(tmp_path: Path) -> None:
     assert "narrator" in run("main.main()", "demo")
     assert '"outcome": "completed"' in run("main.main()", "runs", "--json")
     assert "Report: " in run("main.main()", "report")
+    assert "hankwatch run mine" in run("main.main()", "init", "mine")
+    assert "no faults" in run("main.main()", "validate", "mine")
     assert '"$schema"' in run("main.main()", "validate", "--print-schema", "hank")

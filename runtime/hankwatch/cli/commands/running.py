@@ -19,6 +19,18 @@ def demo(
 
 
 @app.command()
+def init(
+    folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="A new folder, or one that is there.")] = Path(),
+    *,
+    as_json: Json = False,
+) -> None:
+    """Make a hank to begin with: a prompt, a sentinel, a recording that both work on, a check."""
+    from hankwatch.cli import init as commands
+
+    raise typer.Exit(commands.init(folder, as_json=as_json))
+
+
+@app.command()
 def run(
     context: typer.Context,
     hank: Annotated[Path, typer.Argument(help="A hank.json, or the folder that holds one.")] = Path(),

@@ -9,7 +9,18 @@ from tests.support.hanks import codon
 from tests.support.model_server import Answer, model_server
 from tests.support.runs import run_here, write_hank
 from tests.support.sentinels import InProcessSandbox, desk, entry_source
-from tests.support.stock import FIXTURES, IDS, STOCK, Fixture, assert_text, config_of, fire_line, fixture, source_of
+from tests.support.stock import (
+    FIXTURES,
+    IDS,
+    STOCK,
+    Fixture,
+    assert_bytes,
+    assert_text,
+    check_files,
+    config_of,
+    fixture,
+    source_of,
+)
 
 from hankwatch.bench.attempt import Attempt, render
 from hankwatch.events.codec import encode_line
@@ -74,9 +85,9 @@ def test_a_codon_attaches_it_by_its_id(stock_id: str, tmp_path: Path) -> None:
 
 
 @ALL
-def test_it_fires_as_recorded(shown: Fixture, tmp_path: Path) -> None:
-    lines = "".join(json.dumps(fire_line(fire)) + "\n" for fire in shown.fires(tmp_path))
-    assert_text(shown.folder / "fires.jsonl", lines)
+async def test_its_check_stands_on_its_recording_and_answers(shown: Fixture, tmp_path: Path) -> None:
+    for name, data in (await check_files(shown, tmp_path, InProcessSandbox())).items():
+        assert_bytes(shown.folder / name, data)
 
 
 @ALL

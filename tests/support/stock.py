@@ -2,21 +2,28 @@
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+import orjson
 
 from hankwatch.bench.attempt import Attempt, Fire
 from hankwatch.bench.importing import import_journal
+from hankwatch.bench.replay import EVERYTHING, ReplayOptions, replay
 from hankwatch.bench.sources import open_source
 from hankwatch.config.diagnostics import Diagnostics
 from hankwatch.config.resources import resource
 from hankwatch.core.redaction import Redactor
 from hankwatch.events.codec import decode_line, encode_line
 from hankwatch.events.envelope import Event, format_stamp
+from hankwatch.llm.call import Call
+from hankwatch.llm.catalog import ModelCatalog
+from hankwatch.llm.client import ModelReply, ModelRequest
+from hankwatch.sandbox.sandbox import Sandbox
 from hankwatch.sentinels.config import SentinelConfig
 from hankwatch.sentinels.source import SentinelSource, read_config_file
+from hankwatch.testing import ScriptedModel
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 STOCK = resource("sentinels")
@@ -80,23 +87,51 @@ def config_of(stock_id: str) -> SentinelConfig:
     return config
 
 
-def fire_line(fire: Fire | Attempt) -> dict[str, Any]:
-    """A fire, or the counts at the end, as ``try --json`` tells them, without what a golden need not hold."""
-    if isinstance(fire, Attempt):
-        return {"summary": {"events": fire.events, "matched": fire.matched, "triggers": fire.triggers}}
-    return {
-        "trigger": fire.number,
-        "cause": str(fire.batch.cause),
-        "at": format_stamp(fire.batch.at_ms),
-        "eventCount": len(fire.batch.events),
-    }
+class Answering(ScriptedModel):
+    """Gives a fixture's answers, and keeps each call as a line of a call log."""
+
+    check = ModelCatalog({}).info
+
+    def __init__(self, answers: Sequence[str]) -> None:
+        super().__init__(list(answers), cost_usd=None)
+        self.log: list[bytes] = []
+
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        reply = await super().complete(request)
+        call = Call(f"call-{len(self.requests)}", request, outcome=reply)
+        self.log.append(orjson.dumps(call.line()) + b"\n")
+        return reply
+
+
+async def check_files(shown: Fixture, folder: Path, sandbox: Sandbox) -> dict[str, bytes]:
+    """The files that a fixture's check stands on, made of its recording and answers: name to content."""
+    recording = b"".join(map(encode_line, shown.events(folder)))
+    journal = folder / "recording.jsonl"
+    journal.write_bytes(recording)
+    model = Answering(shown.answers)
+    await replay(
+        open_source(str(journal), folder),
+        {EVERYTHING: [source_of(shown.id)]},
+        folder / "replayed",
+        client=model,
+        sandbox=sandbox,
+        redactor=Redactor(),
+        options=ReplayOptions("live"),
+    )
+    calls = {"calls.jsonl": b"".join(model.log)}
+    return calls if recording == shown.recording.read_bytes() else {"recording.jsonl": recording, **calls}
 
 
 def assert_text(path: Path, text: str) -> None:
     """The file at ``path`` says exactly this."""
+    assert_bytes(path, text.encode())
+
+
+def assert_bytes(path: Path, data: bytes) -> None:
+    """The file at ``path`` holds exactly this."""
     if os.environ.get("HANKWATCH_UPDATE_GOLDEN"):
-        path.write_text(text, encoding="utf-8")
-    assert text == path.read_text(encoding="utf-8")
+        path.write_bytes(data)
+    assert data.decode() == path.read_text(encoding="utf-8")
 
 
 def _at(event: Event, at_ms: int) -> Event:

@@ -16,7 +16,6 @@ from hankwatch.config.diagnostics import Diagnostics
 from hankwatch.config.resources import resource
 from hankwatch.config.source import Document
 from hankwatch.config.validation import validate
-from hankwatch.hank.model import Hank
 from hankwatch.schemas import MODELS, main, schema, stale, write
 from hankwatch.sentinels.config import parse_sentinel
 
@@ -69,6 +68,8 @@ def test_an_editor_accepts_what_the_runtime_accepts() -> None:
     assert _problems("hank", hank(codon("a", sentinels=[{"sentinelConfig": sentinel()}]), loop(codon("b")))) == []
     assert _problems("sentinel", sentinel()) == []
     assert _problems("settings", {"journal": {"sync_interval_s": None}}) == []
+    report = [{"equalsFile": "expected/a.md"}, {"entry": "last", "pointer": "/a", "equals": None}]
+    assert _problems("check", {"expect": {"fires": {"a": [{}]}, "reports": {"a": report}}}) == []
 
 
 def test_an_editor_refuses_what_the_runtime_refuses() -> None:
@@ -77,10 +78,14 @@ def test_an_editor_refuses_what_the_runtime_refuses() -> None:
     assert _problems("hank", hank({**codon(), "description": None}))
     assert _problems("hank", hank(codon(sentinels=[{"sentinelConfig": {**sentinel(), "modle": "x"}}])))
     assert _problems("sentinel", sentinel(execution={"strategy": "count", "threshold": 0}))
+    for assertion in ({}, {"entry": 1}, {"exists": True}, {"equalsFile": "a", "entry": 1}, {"equalsFile": "/a"}):
+        assert _problems("check", {"expect": {"reports": {"a": [assertion]}}})
+    assert _problems("check", {"expect": {"fires": {"a": {}}}})
+    assert _problems("check", {"sentinel": "a.json", "hank": "hank.json", "expect": {}})
 
 
 def configs() -> Iterator[Path]:
-    """Every hank and sentinel config that the project holds."""
+    """Every hank, sentinel config and check that the project holds."""
     for folder in ("fixtures", "sentinels"):
         for path in sorted((PROJECT / folder).rglob("*.json")):
             if kind_of(path):
@@ -89,9 +94,10 @@ def configs() -> Iterator[Path]:
 
 def kind_of(path: Path) -> str | None:
     value = Document.load(path).value
-    if isinstance(value, dict) and {"hank", "trigger"} & value.keys():
-        return "hank" if "hank" in value else "sentinel"
-    return None
+    keys = value.keys() if isinstance(value, dict) else set()
+    return next(
+        (kind for key, kind in (("expect", "check"), ("hank", "hank"), ("trigger", "sentinel")) if key in keys), None
+    )
 
 
 def is_published(path: Path) -> bool:
@@ -105,8 +111,9 @@ def is_accepted_here(path: Path) -> bool:
     """Whether we find no fault in the file itself; those of files it names are not asked about."""
     diagnostics = Diagnostics()
     document = Document.load(path)
-    if kind_of(path) == "hank":
-        validate(Hank, document, diagnostics)
+    kind = kind_of(path)
+    if kind in {"hank", "check"}:
+        validate(MODELS[kind], document, diagnostics)
     else:
         parse_sentinel(document, diagnostics)
     return diagnostics.ok
@@ -129,7 +136,7 @@ def test_check_jsonschema_accepts_every_config_that_we_accept_and_no_other() -> 
     assert {path.parts[len(PROJECT.parts)] for path in found} == {"fixtures", "sentinels"}
     refused = {path for path in found if not is_accepted_here(path)}
     assert all(map(is_published, refused))
-    for kind in ("hank", "sentinel"):
+    for kind in ("hank", "sentinel", "check"):
         of_kind = [path for path in found if kind_of(path) == kind]
         assert check(kind, *of_kind) == {path.name for path in refused if path in of_kind}
 

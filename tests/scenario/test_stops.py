@@ -246,6 +246,30 @@ async def test_a_stop_between_codons_starts_no_further_one(tmp_path: Path) -> No
     assert Ran(it.root).completed()["success"] is True
 
 
+AT_IMPORT = """
+import os, sys
+class Signals:
+    def find_spec(self, name, path=None, target=None):
+        if name == "hankwatch.app":
+            os.kill(os.getpid(), int(sys.argv.pop()))
+sys.meta_path.insert(0, Signals())
+from hankwatch.cli.main import main
+main()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_before_the_command_could_listen_is_an_interruption_too(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    it = case(tmp_path, *ENDS)
+    argv = [sys.executable, "-c", AT_IMPORT]
+    with command("run", it.hank, "-e", it.root, str(int(number)), environ=it.environ, cwd=it.hank, argv=argv) as child:
+        assert child.communicate(timeout=10) == (b"", b"")
+    assert child.returncode == 130
+    assert not it.root.exists()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_a_signal_at_any_moment_leaves_a_whole_journal_and_no_process(tmp_path: Path, seed: int) -> None:
@@ -254,7 +278,7 @@ def test_a_signal_at_any_moment_leaves_a_whole_journal_and_no_process(tmp_path: 
         time.sleep(random.Random(seed).uniform(0.3, 1.5))
         child.terminate()
         child.communicate(timeout=BUDGET_S + 10)
-    # Before the command could begin to listen, a signal ends it as it ends any process.
+    # Before the interpreter has come to the command, a signal ends it as it ends any process.
     assert child.returncode in {130, -signal.SIGTERM, 0}
     lock = it.root / ".hankweave" / "runtime.lock"
     if lock.exists() and lock.read_text():

@@ -3,6 +3,7 @@
 import gc
 import io
 import os
+import signal
 import sys
 import traceback
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import NoReturn
 from hankwatch.cli.commands import app
 from hankwatch.core.errors import UsageError
 
+_INTERRUPTED = 130
 _COMMON = frozenset({"-q", "--quiet", "-v", "--verbose", "--debug"})
 
 
@@ -24,6 +26,9 @@ def main() -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # file names can hold any byte, terminals not any letter
+    for number in (signal.SIGTERM, signal.SIGHUP):  # as SIGINT ends a command that does not listen itself, or not yet
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, lambda *_: os._exit(_INTERRUPTED))
     code = _carry_out(_common_first(sys.argv[1:]))
     gc.freeze()
     sys.exit(code)

@@ -40,7 +40,7 @@ def store(url: str) -> Iterator[WatchStore]:
 def armed(store: WatchStore, **fields: object) -> Watch:
     number = fields.pop("number", 1)
     spec = CommandSpec(type="command", command=["check", str(number)])
-    watch, _ = store.arm(a_watch(id=f"watch-{number}", verifier=spec, **fields), counts=True)  # type: ignore[arg-type]
+    watch, _ = store.arm(a_watch(id=f"watch-{number}", verifier=spec, **fields), counts=True, now=at(0))  # type: ignore[arg-type]
     return watch
 
 
@@ -62,7 +62,7 @@ def test_a_watch_is_read_as_it_was_armed(store: WatchStore) -> None:
 def test_an_identical_live_watch_is_returned_instead_of_a_second(store: WatchStore) -> None:
     first = armed(store)
 
-    second, is_new = store.arm(replace(first, id="other-id"), counts=True)
+    second, is_new = store.arm(replace(first, id="other-id"), counts=True, now=at(0))
 
     assert (second, is_new) == (first, False)
     assert len(store.find()) == 1
@@ -72,7 +72,7 @@ def test_arming_under_the_same_id_replaces_and_raises_the_generation(store: Watc
     first = armed(store)
     (lease,) = leased(store)
 
-    again, is_new = store.arm(replace(first, condition="another"), counts=True)
+    again, is_new = store.arm(replace(first, condition="another"), counts=True, now=at(0))
 
     assert (again.generation, again.condition, is_new) == (2, "another", True)
     assert settled(store, lease, satisfied(), 1) is None
@@ -186,6 +186,7 @@ def test_transition_evaluation_and_deliveries_commit_together(store: WatchStore)
     told = Outbox(store.database).find(watch_id=watch.id)
     assert sorted(delivery.id for delivery in told) == [
         "event:watch-1:1:1",
+        "event:watch-1:1:armed.1",
         "in_app:watch-1:1:1",
         "wake:watch-1:1:1",
     ]

@@ -1,10 +1,10 @@
 """One evaluation from lease to commit (spec watches 3, "Order of one evaluation")."""
 
-import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
+from random import Random
 from typing import Final
 
 import anyio
@@ -34,7 +34,7 @@ class Evaluator:
     clock: Clock
     now: Callable[[], datetime]
     """The instant watches live in; never goes back within a process."""
-    random: random.Random = field(default_factory=random.Random)
+    random: Random = field(default_factory=Random)
 
     def lease_s(self, watch: Watch) -> float:
         """How long a lease of it has to last."""

@@ -28,13 +28,13 @@ from sqlalchemy import (
 from hankwatch.core.errors import BadLine, CapReached
 from hankwatch.watches.codec import decode, encode, identity
 from hankwatch.watches.database import Database
-from hankwatch.watches.decide import Decision
-from hankwatch.watches.delivery import Channel, DeliveryStatus, reactions
+from hankwatch.watches.decide import Decision, Raised
+from hankwatch.watches.delivery import Channel, DeliveryStatus, reactions, told
 from hankwatch.watches.evaluation import Evaluation
 from hankwatch.watches.outbox import held_notice, instant, millis, row_of
 from hankwatch.watches.policies import POLICIES, Caps, policy
 from hankwatch.watches.tables import deliveries, engines, evaluations, watches
-from hankwatch.watches.watch import EndReason, Kind, Observation, Status, Watch
+from hankwatch.watches.watch import EndReason, Kind, Observation, Signal, Status, Watch
 
 _LOG = logging.getLogger(__name__)
 _LONGEST_LEASE_MS: Final = 2 * 3_600_000
@@ -89,7 +89,7 @@ class WatchStore:
         self.database = database
         self._caps = {kind: row.caps for kind, row in POLICIES.items()} | dict(caps or {})
 
-    def arm(self, watch: Watch, *, counts: bool, applied: bool = False) -> tuple[Watch, bool]:
+    def arm(self, watch: Watch, *, counts: bool, now: datetime, applied: bool = False) -> tuple[Watch, bool]:
         """Store a proposed or active watch; an identical one under another id that is live is returned instead.
 
         A row of the same id is replaced when it is the same owner's: its generation goes up by one.
@@ -97,6 +97,7 @@ class WatchStore:
         Args:
             watch: Valid by its policy row.
             counts: It is held to the caps; an operator's is not.
+            now: The instant of arming.
             applied: It belongs to its owner's applied set.
 
         Returns:
@@ -138,6 +139,9 @@ class WatchStore:
                 connection.execute(
                     update(watches).where(watches.c.id == fresh.id).values(fence=mine.fence + 1, **values)
                 )
+            if fresh.status is Status.ACTIVE:
+                for delivery in told(fresh, Raised(Signal.ARMED, None, "armed"), version, now):
+                    connection.execute(insert(deliveries).values(row_of(delivery)))
             return fresh, True
 
         return self.database.serializable(work)

@@ -1,0 +1,222 @@
+"""Carries out what fires have set in motion: events, notifications, hooks, wakes (spec watches 6)."""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import Enum, auto
+from functools import partial
+from importlib.metadata import entry_points
+from typing import Any, Final, Protocol
+
+import anyio
+import anyio.to_thread
+
+from hankwatch.core.clock import Clock
+from hankwatch.core.contain import contain
+from hankwatch.core.errors import Forbidden, StoreFailed, UsageError, WatchNotFound
+from hankwatch.processes.limits import ends_within
+from hankwatch.watches.authority import Action, Authorizer
+from hankwatch.watches.delivery import Channel, Delivery, DeliveryStatus
+from hankwatch.watches.outbox import DeliveryLease, Outbox
+from hankwatch.watches.store import Scope, WatchStore
+from hankwatch.watches.wake import wake_text
+from hankwatch.watches.watch import Signal
+
+_LOG = logging.getLogger(__name__)
+HOOKS: Final = "hankwatch.hooks"
+"""Entry points of other packages; each names a mapping of ``on_<signal>`` to a function."""
+HOOK_LIMIT_S: Final = 10.0
+MAX_ATTEMPTS: Final = 8
+LEASE_S: Final = 60.0
+LONGEST_NAP_S: Final = 1.0
+_BATCH: Final = 64
+_RETRY_S: Final = (1.0, 5.0, 15.0, 60.0, 300.0)
+
+Hook = Callable[[Delivery], Awaitable[None]]
+"""Gets a signal of a watch; its failure delays nobody and is tried again."""
+
+
+class Woken(Enum):
+    """What a session says to a wake."""
+
+    ACCEPTED = auto()
+    """It is journaled and will run, or did before."""
+    BUSY = auto()
+    """Later."""
+    GONE = auto()
+    """There is no such session, and never will be."""
+
+
+class Sessions(Protocol):
+    """Where wakes go: sessions that can be given a turn."""
+
+    async def wake(self, session: str, text: str, delivery: Delivery) -> Woken:
+        """Accept one turn of a session, at most once per delivery id, whatever was killed in between."""
+        ...
+
+
+class Journals(Protocol):
+    """Where ``watch.*`` events go: the journals of the homes this process writes."""
+
+    def tell(self, delivery: Delivery) -> bool:
+        """Journal it once per delivery id; False when the home is not written by this process."""
+        ...
+
+
+@dataclass(slots=True)
+class Deliverer:
+    """Delivers for the watches of a scope; ``run`` is called by one task and ends when cancelled."""
+
+    store: WatchStore
+    outbox: Outbox
+    authorizer: Authorizer
+    clock: Clock
+    now: Callable[[], datetime]
+    scope: Scope
+    journals: Journals | None = None
+    """None: another process writes the events of these homes."""
+    sessions: Sessions | None = None
+    """None: another process wakes the sessions of these homes."""
+    hooks: dict[Signal, list[Hook]] = field(default_factory=dict)
+    _nudged: anyio.Event = field(default_factory=anyio.Event)
+
+    def register_hook(self, **hooks: Hook) -> None:
+        """Call functions on signals: ``on_met=…``, ``on_changed=…`` and so on.
+
+        Raises:
+            UsageError: no such signal.
+        """
+        for name, hook in hooks.items():
+            self.hooks.setdefault(_signal_of(name), []).append(hook)
+
+    def nudge(self) -> None:
+        """Look at once: something was decided."""
+        self._nudged.set()
+
+    async def run(self) -> None:
+        """Deliver what waits, for ever."""
+        while True:
+            self._nudged = anyio.Event()
+            try:
+                delivered = await self.deliver_waiting()
+            except StoreFailed as error:
+                _LOG.warning("deliveries wait: %s", error)
+                delivered = 0
+            if not delivered:
+                await ends_within(self.clock, LONGEST_NAP_S, self._nudged.wait)
+
+    async def deliver_waiting(self) -> int:
+        """Carry out what is due once; how many were tried. Notifications go before wakes, which point to them."""
+        channels = [Channel.IN_APP, Channel.HOOK]
+        channels += [Channel.EVENT] if self.journals is not None else []
+        channels += [Channel.WAKE] if self.sessions is not None else []
+        tried = 0
+        for channel in channels:
+            take = partial(
+                self.outbox.take,
+                channel,
+                self.now(),
+                homes=self.scope.homes,
+                homeless=self.scope.homeless,
+                limit=_BATCH,
+                lease_s=LEASE_S,
+            )
+            leases = await anyio.to_thread.run_sync(take)
+            tried += len(leases)
+            async with anyio.create_task_group() as tasks:
+                for lease in leases:
+                    tasks.start_soon(self._deliver, lease)
+        return tried
+
+    async def _deliver(self, lease: DeliveryLease) -> None:
+        failures = list[Exception]()
+        status, reason = DeliveryStatus.DELIVERED, None
+        with contain(failures.append):
+            status, reason = await self._carry_out(lease.delivery)
+        if failures:
+            status, reason = DeliveryStatus.PENDING, f"{type(failures[0]).__name__}: {failures[0]}"
+        now, tries = self.now(), lease.delivery.attempts + 1
+        if status is not DeliveryStatus.PENDING:
+            end = partial(self.outbox.finish, lease, status, now, reason)
+        elif tries >= MAX_ATTEMPTS and failures:
+            _LOG.warning("delivery %s is given up: %s", lease.delivery.id, reason)
+            end = partial(self.outbox.finish, lease, DeliveryStatus.DEAD, now, reason)
+        else:
+            later = now + timedelta(seconds=_RETRY_S[min(tries, len(_RETRY_S)) - 1])
+            end = partial(self.outbox.retry, lease, later, reason or "")
+        await anyio.to_thread.run_sync(end)
+
+    async def _carry_out(self, delivery: Delivery) -> tuple[DeliveryStatus, str | None]:
+        """How it went; PENDING asks for another attempt without counting as a failure."""
+        if delivery.channel is Channel.EVENT:
+            assert self.journals is not None
+            told = self.journals.tell(delivery)
+            return (DeliveryStatus.DELIVERED, None) if told else (DeliveryStatus.PENDING, "its home is not written")
+        if (refusal := await self._refusal(delivery)) is not None:
+            return DeliveryStatus.SUPPRESSED, refusal
+        if delivery.channel is Channel.HOOK:
+            await self._call_hooks(delivery)
+        if delivery.channel is not Channel.WAKE:
+            return DeliveryStatus.DELIVERED, None
+        assert self.sessions is not None
+        assert delivery.session is not None
+        answer = await self.sessions.wake(delivery.session, wake_text(delivery.signal, delivery.content), delivery)
+        return {
+            Woken.ACCEPTED: (DeliveryStatus.DELIVERED, None),
+            Woken.BUSY: (DeliveryStatus.PENDING, "the session is busy"),
+            Woken.GONE: (DeliveryStatus.DEAD, "there is no such session"),
+        }[answer]
+
+    async def _refusal(self, delivery: Delivery) -> str | None:
+        """Why its owner may not be told any more."""
+        watch = await anyio.to_thread.run_sync(self.store.get, delivery.watch_id)
+        if watch is None:
+            return "the watch is gone"
+        owner = self.authorizer.owner_of(watch)
+        if owner is None:
+            return "its owner is gone"
+        try:
+            self.authorizer.check(owner, Action.DELIVER, watch)
+        except Forbidden as error:
+            return error.reason
+        except WatchNotFound:
+            return "its owner may not know of it any more"
+        return None
+
+    async def _call_hooks(self, delivery: Delivery) -> None:
+        failures = list[Exception]()
+        for hook in self.hooks.get(delivery.signal, ()):
+
+            async def call(hook: Hook = hook) -> None:
+                with contain(failures.append):
+                    await hook(delivery)
+
+            if not await ends_within(self.clock, HOOK_LIMIT_S, call):
+                failures.append(TimeoutError(f"a hook took longer than {HOOK_LIMIT_S:g} s"))
+        if failures:
+            raise failures[0]
+
+
+def plugin_hooks() -> tuple[list[Mapping[str, Any]], list[UsageError]]:
+    """The hooks that installed packages add, and a fault for each package that cannot be used."""
+    found, faults = list[Mapping[str, Any]](), list[UsageError]()
+    for entry in entry_points(group=HOOKS):
+        failures = list[Exception]()
+        with contain(failures.append):
+            hooks = dict(entry.load())
+            for name in hooks:
+                _signal_of(name)
+            found.append(hooks)
+        faults += [
+            UsageError(f"the hooks {entry.name} of {entry.value} cannot be used: {type(failure).__name__}: {failure}")
+            for failure in failures
+        ]
+    return found, faults
+
+
+def _signal_of(name: str) -> Signal:
+    known: Sequence[str] = [f"on_{signal}" for signal in Signal]
+    if name not in known:
+        raise UsageError(f"no watch signal has a hook {name!r}", hint=f"one of {', '.join(known)}")
+    return Signal(name.removeprefix("on_"))

@@ -1,0 +1,361 @@
+"""Everything one can do with watches; SDK, agent tools, REST, command line and console are thin over it (spec watches 5)."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import partial
+from typing import Any, Final, TypeVar
+
+import anyio.to_thread
+import orjson
+
+from hankwatch.core.errors import Forbidden, WatchInvalid, WatchNotFound
+from hankwatch.watches.arming import planned
+from hankwatch.watches.authority import Action, Authorizer, Principal
+from hankwatch.watches.bounds import Defaults
+from hankwatch.watches.codec import encode
+from hankwatch.watches.decide import Decision, Raised, end
+from hankwatch.watches.delivery import Channel, Delivery
+from hankwatch.watches.editing import Editing
+from hankwatch.watches.evaluation import Evaluation
+from hankwatch.watches.evaluator import Evaluator
+from hankwatch.watches.outbox import Outbox
+from hankwatch.watches.requests import WatchEdit, WatchRequest
+from hankwatch.watches.specs import TimeSpec
+from hankwatch.watches.store import WatchStore
+from hankwatch.watches.verifiers import Verifiers
+from hankwatch.watches.watch import EndReason, Signal, Status, Watch
+
+T = TypeVar("T")
+ENDINGS: Final = frozenset({Signal.MET, Signal.CHANGED, Signal.IMPOSSIBLE, Signal.EXPIRED, Signal.CANCELLED})
+"""What a session that waits is told of, each of its watches."""
+
+
+@dataclass(frozen=True, slots=True)
+class Armed:
+    """What became of a request."""
+
+    watch: Watch
+    is_new: bool
+    """False: an identical one was live already."""
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What applying a set has changed, by id."""
+
+    armed: tuple[str, ...]
+    kept: tuple[str, ...]
+    cancelled: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class WatchService:
+    """Asynchronous and safe from many tasks; nothing of it waits for a check but ``evaluate_now`` and ``approve``."""
+
+    store: WatchStore
+    outbox: Outbox
+    evaluator: Evaluator
+    authorizer: Authorizer
+    defaults: Defaults = field(default_factory=Defaults)
+    journal_end: Callable[[], int] = lambda: 0
+    """The cursor behind which a new ``event`` watch looks."""
+    on_changed: Callable[[], None] = lambda: None
+    """Called after each change, so that an engine looks at once."""
+    agents_enabled: bool = True
+    """``watches.enabled``: whether agents may use watches at all."""
+
+    @property
+    def verifiers(self) -> Verifiers:
+        """What checks are there, and who may use them."""
+        return self.evaluator.verifiers
+
+    async def create_watch(self, principal: Principal, request: WatchRequest, *, depth: int = 0) -> Armed:
+        """Arm a watch, or propose it where its policy asks for an approval.
+
+        Raises:
+            WatchInvalid: it cannot be as it is asked for.
+            Forbidden: the asker may not.
+            CapReached: too many are active.
+            StoreFailed: the database failed.
+        """
+        self._require_enabled(principal)
+        return await self._arm(principal, request, depth=depth, applied=False)
+
+    async def list_watches(
+        self,
+        principal: Principal,
+        prefix: str = "",
+        *,
+        session: str | None = None,
+        statuses: Iterable[Status] = tuple(Status),
+    ) -> list[Watch]:
+        """The watches that the asker may read."""
+        tenant = None if principal.is_operator else principal.tenant
+        find = partial(self.store.find, tenant=tenant, prefix=prefix, session=session, statuses=tuple(statuses))
+        found = await _in_thread(find)
+        return [watch for watch in found if self._may(principal, Action.READ, watch)]
+
+    async def get(self, principal: Principal, watch_id: str, action: Action = Action.READ) -> Watch:
+        """One watch.
+
+        Raises:
+            WatchNotFound: there is none that the asker may know of.
+            Forbidden: it may know of it, and not do ``action``.
+        """
+        watch = await _in_thread(partial(self.store.get, watch_id))
+        if watch is None:
+            raise WatchNotFound(watch_id)
+        self.authorizer.check(principal, action, watch)
+        return watch
+
+    async def update_watch(self, principal: Principal, watch_id: str, edit: WatchEdit) -> Watch:
+        """Change only what is given; a check that runs meanwhile is decided on the changed watch.
+
+        Raises:
+            WatchInvalid: it cannot be.
+            WatchNotFound: as ``get``.
+            Forbidden: as ``get``.
+        """
+        self._require_enabled(principal)
+        await self.get(principal, watch_id, Action.EDIT)
+        now = self.evaluator.now()
+        editing = Editing(edit, principal, self.verifiers, self.defaults, now)
+
+        def work(stands: Watch) -> Decision:
+            self.authorizer.check(principal, Action.EDIT, stands)
+            decision = editing.of(stands)
+            if decision.watch.generation != stands.generation:
+                decision = replace(decision, watch=replace(decision.watch, cursor=cursor))
+            return decision
+
+        cursor = self.journal_end()
+        changed = await self._change(watch_id, work, now)
+        self.on_changed()
+        return changed
+
+    async def cancel_watch(self, principal: Principal, watch_id: str) -> Watch:
+        """End a watch; one that has ended stays as it is. After this returns nothing of it fires or wakes.
+
+        Raises:
+            WatchNotFound: as ``get``.
+            Forbidden: as ``get``.
+        """
+        return await self._end(principal, watch_id, Action.CANCEL, EndReason.CANCELLED)
+
+    async def clear_watch(self, principal: Principal, watch_id: str) -> bool:
+        """Cancel and forget; False when there was none."""
+        try:
+            await self.cancel_watch(principal, watch_id)
+        except WatchNotFound:
+            return False
+        return await _in_thread(partial(self.store.delete, watch_id))
+
+    async def approve(self, principal: Principal, watch_id: str) -> Watch:
+        """Activate a proposal, and check it at once: what that finds stands in the watch that is returned.
+
+        Raises:
+            WatchInvalid: it is no proposal any more.
+            WatchNotFound: as ``get``.
+            Forbidden: as ``get``.
+            CapReached: too many are active.
+        """
+        proposal = await self.get(principal, watch_id, Action.APPROVE)
+        if proposal.status is not Status.PROPOSED:
+            raise WatchInvalid([f"watch {watch_id} is {proposal.status.value}; only proposals are approved"])
+        now, cursor = self.evaluator.now(), self.journal_end()
+
+        def work(stands: Watch) -> Decision | None:
+            self.authorizer.check(principal, Action.APPROVE, stands)
+            if stands.status is not Status.PROPOSED:
+                return None
+            active = replace(stands, status=Status.ACTIVE, cursor=cursor)
+            return Decision(active, (Raised(Signal.ARMED, None, "approved"),))
+
+        await self._change(watch_id, work, now)
+        return await self.evaluate_now(principal, watch_id, Action.APPROVE)
+
+    async def reject(self, principal: Principal, watch_id: str) -> Watch:
+        """End a proposal without activating it."""
+        return await self._end(principal, watch_id, Action.APPROVE, EndReason.REJECTED)
+
+    async def evaluate_now(self, principal: Principal, watch_id: str, action: Action = Action.EDIT) -> Watch:
+        """Check an active watch now, and wait for that; one that is being checked already is left alone.
+
+        Raises:
+            WatchNotFound: as ``get``.
+            Forbidden: as ``get``.
+        """
+        await self.get(principal, watch_id, action)
+        take = partial(self.store.take_one, watch_id, self.evaluator.now(), lease_s=self.evaluator.lease_s)
+        if (lease := await _in_thread(take)) is not None:
+            await self.evaluator.evaluate(lease)
+        self.on_changed()
+        watch = await _in_thread(partial(self.store.get, watch_id))
+        if watch is None:
+            raise WatchNotFound(watch_id)
+        return watch
+
+    async def apply_watches(self, principal: Principal, requests: Sequence[WatchRequest]) -> Applied:
+        """Make the asker's applied watches be exactly these; a second time changes nothing.
+
+        Raises:
+            WatchInvalid: one of them cannot be, or has no id, or two have the same; nothing has changed then.
+        """
+        self._require_enabled(principal)
+        ids = [request.id for request in requests]
+        if None in ids or len(set(ids)) < len(ids):
+            raise WatchInvalid(["each watch of a set has an id, and no two the same"])
+        now = self.evaluator.now()
+        plans = {
+            watch.id: (watch, request)
+            for request in requests
+            for watch in [planned(request, principal, self.verifiers, self.defaults, now)]
+        }
+        find = partial(
+            self.store.find,
+            tenant=principal.tenant,
+            owner=principal.actor,
+            applied=True,
+            statuses=(Status.ACTIVE, Status.PROPOSED),
+        )
+        live = {watch.id: watch for watch in await _in_thread(find)}
+        armed, kept = list[str](), list[str]()
+        for watch_id, (plan, request) in plans.items():
+            if watch_id in live and _asks_the_same(live[watch_id], plan, request):
+                kept.append(watch_id)
+            else:
+                await self._arm(principal, request, depth=0, applied=True)
+                armed.append(watch_id)
+        extra = sorted(live.keys() - plans.keys())
+        for watch_id in extra:
+            await self.cancel_watch(principal, watch_id)
+        return Applied(tuple(armed), tuple(kept), tuple(extra))
+
+    async def evaluations(self, principal: Principal, watch_id: str, limit: int = 100) -> list[Evaluation]:
+        """The latest checks of a watch, newest first."""
+        await self.get(principal, watch_id)
+        return await _in_thread(partial(self.store.evaluations, watch_id, limit))
+
+    async def notifications(self, principal: Principal, limit: int = 100) -> list[Delivery]:
+        """What the asker is told in the console, newest first."""
+        tenant = None if principal.is_operator else principal.tenant
+        owner = None if principal.is_operator else principal.actor
+        find = partial(self.outbox.find, tenant=tenant, owner=owner, channel=Channel.IN_APP, limit=limit)
+        return await _in_thread(find)
+
+    async def live_in(self, session: str, tenant: str = "local") -> list[Watch]:
+        """The active watches of a session; while there are some, a codon may wait for them."""
+        return await _in_thread(partial(self.store.find, tenant=tenant, session=session, statuses=(Status.ACTIVE,)))
+
+    async def tell_every_ending(self, session: str, tenant: str = "local") -> None:
+        """Let the session be woken by any ending of its watches from now on: somebody waits for them."""
+        now = self.evaluator.now()
+
+        def work(stands: Watch) -> Decision | None:
+            if stands.status is not Status.ACTIVE or (stands.notify_on >= ENDINGS and "wake" in stands.actions):
+                return None
+            wants = stands.notify_on | ENDINGS
+            return Decision(replace(stands, notify_on=wants, actions=stands.actions | {"wake"}), ())
+
+        for watch in await self.live_in(session, tenant):
+            await self._change(watch.id, work, now)
+
+    async def _arm(self, principal: Principal, request: WatchRequest, *, depth: int, applied: bool) -> Armed:
+        now = self.evaluator.now()
+        watch = planned(request, principal, self.verifiers, self.defaults, now, depth=depth)
+        watch = replace(watch, cursor=self.journal_end())
+        self.authorizer.check(principal, Action.PROPOSE, watch)
+        if request.id is not None and (stands := await _in_thread(partial(self.store.get, watch.id))) is not None:
+            self._require_replaceable(principal, stands, request, applied=applied)
+        arm = partial(self.store.arm, watch, counts=not principal.is_operator, applied=applied, now=now)
+        stored, is_new = await _in_thread(arm)
+        self.on_changed()
+        return Armed(stored, is_new)
+
+    def _require_replaceable(
+        self, principal: Principal, stands: Watch, request: WatchRequest, *, applied: bool
+    ) -> None:
+        """The id is taken: by somebody else's watch, or by a live one that nobody asked to replace."""
+        is_own = (stands.tenant, stands.owner) == (principal.tenant, principal.actor)
+        if not is_own and not principal.is_operator:
+            raise WatchInvalid([f"id: {stands.id!r} is taken; choose another"])
+        if stands.status is Status.ACTIVE and not (request.replace or applied):
+            raise WatchInvalid([f"id: {stands.id!r} is active; say replace to take its place, or edit it"])
+
+    async def _end(self, principal: Principal, watch_id: str, action: Action, reason: EndReason) -> Watch:
+        await self.get(principal, watch_id, action)
+        now = self.evaluator.now()
+
+        def work(stands: Watch) -> Decision | None:
+            self.authorizer.check(principal, action, stands)
+            return None if stands.status is Status.ENDED else end(stands, reason, now)
+
+        ended = await self._change(watch_id, work, now)
+        self.on_changed()
+        return ended
+
+    async def _change(self, watch_id: str, work: Callable[[Watch], Decision | None], now: datetime) -> Watch:
+        changed = await _in_thread(partial(self.store.change, watch_id, work, now))
+        if changed is None:
+            raise WatchNotFound(watch_id)
+        return changed
+
+    def _may(self, principal: Principal, action: Action, watch: Watch) -> bool:
+        try:
+            self.authorizer.check(principal, action, watch)
+        except (Forbidden, WatchNotFound):
+            return False
+        return True
+
+    def _require_enabled(self, principal: Principal) -> None:
+        if principal.is_agent and not self.agents_enabled:
+            raise Forbidden("use", "*", "watches are switched off for agents (watches.enabled)")
+
+
+def described(watch: Watch) -> dict[str, Any]:
+    """A watch as it is listed everywhere: what was asked for, how it stands, and the seeds' word for it."""
+    record: dict[str, Any] = orjson.loads(encode(watch))
+    del record["cursor"]
+    return {**record, "state": state_word(watch)}
+
+
+def state_word(watch: Watch) -> str:
+    """``proposed``, ``active``, or the ending, in the words of the systems this one follows (spec watches 1)."""
+    if watch.status is not Status.ENDED:
+        return watch.status.value
+    return {
+        EndReason.SATISFIED: "met",
+        EndReason.CHANGED: "met",
+        EndReason.IMPOSSIBLE: "terminal_unsatisfied",
+        EndReason.EXPIRED: "expired",
+    }.get(watch.end_reason or EndReason.CANCELLED, "canceled")
+
+
+_ASKED: Final = (
+    "kind",
+    "session",
+    "condition",
+    "trigger",
+    "repeat",
+    "interval_s",
+    "stall_after",
+    "run_prompt",
+    "run_session",
+    "actions",
+    "notify_on",
+)
+
+
+def _asks_the_same(live: Watch, plan: Watch, request: WatchRequest) -> bool:
+    """Whether a live watch is what the request would make; times that count from now on do not matter."""
+    is_relative = isinstance(request.verifier, TimeSpec) and request.verifier.after_s is not None
+    return (
+        all(getattr(live, name) == getattr(plan, name) for name in _ASKED)
+        and (is_relative or live.verifier == plan.verifier)
+        and (request.deadline is None or live.expires_at == plan.expires_at)
+    )
+
+
+async def _in_thread(work: Callable[[], T]) -> T:
+    return await anyio.to_thread.run_sync(work)

@@ -87,6 +87,11 @@ async def test_what_cannot_be_helped_is_not_tried_again(tmp_path: Path) -> None:
     assert len(ran.of("codon.completed")) == 1
 
 
+async def test_what_the_agent_says_of_its_failure_is_not_said_again(tmp_path: Path) -> None:
+    ran = await play(tmp_path, NO_CREDIT, codons=(codon(),))
+    assert [event.data["message"] for event in ran.of("error")] == ["Your credit balance is too low"]
+
+
 async def test_an_ignored_failure_is_said_and_the_run_goes_on(tmp_path: Path) -> None:
     ran = await play(tmp_path, NO_CREDIT, GOOD, codons=(codon(onFailure="ignore"), codon("two")))
     first, second = ran.of("codon.completed")

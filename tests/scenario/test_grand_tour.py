@@ -38,11 +38,11 @@ def take_the_tour(cli: Cli, hank: Path) -> Ran:
                 until(partial(_waits, process, ran, number))
                 for order in orders:
                     assert cli("control", "execution", *order.split()).code == 0
-            assert process.wait(timeout=15) == 1, "a stopped run has failed"
+            assert process.wait(timeout=30) == 1, "a stopped run has failed"
         finally:
             process.kill()
     with cli.start(*arguments, "--resume") as process:
-        _, complaints = process.communicate(timeout=30)
+        _, complaints = process.communicate(timeout=60)
         assert (process.returncode, complaints) == (0, "")
     return ran
 
@@ -72,7 +72,7 @@ def _cleaned(path: Path, clean: Callable[[Any], Any]) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(90)  # nine processes of the command and fifteen agents
+@pytest.mark.timeout(150)  # nine processes of the command and fifteen agents
 def test_the_grand_tour_leaves_the_journal_and_the_reports_it_always_leaves(
     cli: Cli, fixtures: Path, tmp_path: Path
 ) -> None:

@@ -63,6 +63,8 @@ class Attempt:
     _end: TurnEnd | None = None
     _pending_session: bool = False
     _messages: int = 0
+    _problem: str | None = None
+    """The error that the agent told last."""
 
     def __post_init__(self) -> None:
         job = self.job
@@ -176,6 +178,7 @@ class Attempt:
         self._continued = session_id
         tokens, cost_usd = session_usage(session_id, self.context.ledger.state)
         self._translator.account.carry(session_id, tokens, cost_usd)
+        self.context.last_session.recall(session_id, self._translator)
         self._session_turn += turns_of(session_id, self.context.ledger.state.thread)
         self._info(f"Continuing from previous session: {session_id}")
         return self._resume(job.request, session_id)
@@ -295,6 +298,8 @@ class Attempt:
                 self._count(payload)
             else:
                 self._messages += isinstance(payload, AssistantAction)
+                if isinstance(payload, ErrorEvent):
+                    self._problem = payload.message
                 self.context.stream.emit(payload)
                 self._tracker.note(payload)
 
@@ -322,6 +327,7 @@ class Attempt:
     def _close_account(self) -> None:
         translator, ledger, codon_id = self._translator, self.context.ledger, self.job.codon_id
         self._emit(translator.finish())
+        self.context.last_session.keep(translator)
         if self._messages:
             # Once, not with each message: resuming asks only whether there were any.
             ledger.move("AssistantMessageCountUpdated", {"newCount": self._messages}, codon_id=codon_id)
@@ -360,12 +366,15 @@ class Attempt:
         return not_run(FailureReason(type="unknown", retriable=False, message=str(error)))
 
     def _explain(self, verdict: Verdict) -> None:
-        """Say why the agent failed, where it did."""
+        """Say why the agent failed, where it did and has not said so itself: one failure is one error."""
         if verdict.status != "failed" or self._end is None:
             return
         reason = verdict.reason.message if verdict.reason else None
+        stderr = self._end.stderr.strip()
+        if reason is not None and reason == self._problem and not stderr:
+            return
         context: dict[str, Any] = {"facts": list(verdict.facts)}
-        if stderr := self._end.stderr.strip():
+        if stderr:
             context["stderr"] = stderr[-_STDERR_SHOWN_CHARS:]
         self._error(f"Codon {self.job.codon_id} failed: {reason}", "codon-failed", context=context)
 

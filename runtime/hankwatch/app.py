@@ -211,6 +211,7 @@ async def open_run(
         journal = _take(layout, run_id, settings, again=options.start_new or options.resume)
         stack.callback(journal.close)
         execution = prepare(layout, hank=hank.path, data=options.data, now=clock.now())
+        changed = options.resume and not execution.began_with(hank.path)
         stack.enter_context(run_log(layout.log, redactor))
         stream = _stream(journal, redactor, failure, clock)
         stack.callback(stream.close)
@@ -258,7 +259,7 @@ async def open_run(
         )
         orders = Orders(control, clock, settings.run.stop_budget_s, context.keeper.list_all)
         tasks.start_soon(_until_journal_fails, Inbox(run_id, layout, ledger, orders, clock).run)
-        run = Run(jobs, context, partial(_run_id, clock), journal.name_run, options.resume)
+        run = Run(jobs, context, partial(_run_id, clock), journal.name_run, options.resume, changed)
         yield LiveRun(execution, stream, control, orders, settings, clock, run, failure)
 
 

@@ -83,7 +83,7 @@ async def test_a_hanks_own_folder_is_never_written(tmp_path: Path) -> None:
 
 async def test_nothing_is_written_before_all_that_can_be_checked_is_in_order(tmp_path: Path) -> None:
     hank = write_hank(tmp_path / "hank", codon(agent="recorded:missing.jsonl"))
-    with pytest.raises(ConfigError, match="not a file that exists"):
+    with pytest.raises(ConfigError, match="neither a file nor a folder"):
         await run_here(hank, tmp_path / "run")
     with pytest.raises(UsageError, match="does not exist"):
         async with open_run(RunOptions(write_hank(tmp_path / "other", codon()), tmp_path / "none", tmp_path / "run")):

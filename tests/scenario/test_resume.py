@@ -199,3 +199,17 @@ async def test_what_was_spent_before_the_kill_counts_against_the_budget(
     allowed = [data["budget"]["maxDollars"] for data in started if data["codonId"] == "c#0"]
     assert allowed == [49.75, 49.5]
     check_laws(ran.events)
+
+
+async def test_a_hank_that_changed_since_the_execution_began_is_told(tmp_path: Path) -> None:
+    agent = stand_in(tmp_path / "agent", INIT, ["exit", 1])
+    hank, root = write_hank(tmp_path / "hank", codon("a")), tmp_path / "run"
+
+    def told(ran: Ran) -> list[str]:
+        return [event.data["message"] for event in ran.of("info") if event.data.get("code") == "hank-changed"]
+
+    await run_here(hank, root, environ=agent.environ)
+    assert told(await run_here(hank, root, environ=agent.environ, resume=True)) == []
+    write_hank(tmp_path / "hank", codon("a", promptText="Try harder."))
+    (message,) = told(await run_here(hank, root, environ=agent.environ, resume=True))
+    assert message == "hank.json has changed since this execution began; what is completed is not done again"

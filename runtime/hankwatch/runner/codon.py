@@ -86,7 +86,7 @@ class CodonRun:
         self._rig_is_ready, self._last_copied = earlier._rig_is_ready, earlier._last_copied
 
     async def go_on(self) -> None:
-        """Carry the codon on that a killed process left last, from where its journal ends.
+        """Carry the codon on that an earlier process did last, from where its journal ends.
 
         Only what can follow its agent's end is done, and only what the journal does not have yet.
 
@@ -245,6 +245,8 @@ class CodonRun:
         if ledger.codon.status == "completed":
             if not any(kind in told or f"{kind} {self.job.codon_id}" in told for kind in _AFTER_OUTPUTS):
                 await self._copy_out(observers)
+                if self.failure is not None:
+                    return  # the rest follows once all is copied, in a run that goes on from here
             in_loop = (place.loop.id, place.iteration) if place else (None, 0)
             folder = codon_folder(codon.id, loop_id=in_loop[0], iteration=in_loop[1])
             await self._archive(codon.archive_on_success, folder, (self.job.codon_id, codon.id), observers, told)
@@ -283,7 +285,9 @@ class CodonRun:
             clock=context.clock,
             last_copied=self._last_copied,
         ).run()
-        if end.failures and not end.stopped:
+        if end.stopped and context.control.stopping:
+            self.failure = f"stopped while outputs of codon {job.codon_id} were copied"
+        elif end.failures and not end.stopped:
             self.failure = f"outputs of codon {job.codon_id} failed"
         await observers.drain()
 

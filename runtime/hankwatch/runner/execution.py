@@ -35,6 +35,10 @@ class Execution:
         """What people call it: the directory's name."""
         return self.layout.root.name
 
+    def began_with(self, hank: Path) -> bool:
+        """Whether the file ``hank`` is as it was when the execution was made; True too when that is not known."""
+        return self.meta.get("hankHash") in {None, _digest(hank)}
+
 
 def new_execution_dir(base: Path, data: Path | None, now: datetime) -> Path:
     """A fresh path ``<epoch ms>-<4 base36>-<6 hex of the data's path>`` under ``base``; not made yet."""
@@ -73,7 +77,7 @@ def _prepare(layout: Layout, hank: Path, data: Path | None, now: datetime) -> Ex
     meta = {
         "version": "1.1.0",
         "hankPath": str(hank.resolve()),
-        "hankHash": hashlib.sha256(hank.read_bytes()).hexdigest(),
+        "hankHash": _digest(hank),
         "dataPath": str(data.resolve()) if data else None,
         "createdAt": now.isoformat().replace("+00:00", "Z"),
         "hankwatchVersion": __version__,
@@ -81,6 +85,10 @@ def _prepare(layout: Layout, hank: Path, data: Path | None, now: datetime) -> Ex
     if not layout.meta.exists():
         replace_file(layout.meta, orjson.dumps(meta, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
     return open_execution(layout.root)
+
+
+def _digest(hank: Path) -> str:
+    return hashlib.sha256(hank.read_bytes()).hexdigest()
 
 
 def _link_data(link: Path, data: Path) -> None:

@@ -28,6 +28,8 @@ from hankwatch.runner.rawlog import RawLog
 from hankwatch.runner.scan import Scan, look
 from hankwatch.stream.stream import EventStream
 
+STOPPED, FAILED = "output-stopped", "output-failed"
+"""Codes of the ``error`` that says that not all was copied."""
 _CHUNK_BYTES = 1024 * 1024
 _MAX_NAMES = 10_000
 
@@ -103,10 +105,10 @@ class Outputs:
         stopped = self.stop.reason is not None
         if stopped:
             so_far = "; ".join([f"{len(self._copied)} file(s) had been copied", *self._failures])
-            self._tell(f"Copying the outputs of codon {self.codon_id} was stopped: {so_far}", "output-stopped")
+            self._tell(f"Copying the outputs of codon {self.codon_id} was stopped: {so_far}", STOPPED)
         elif self._failures:
             message = f"Outputs of codon {self.codon_id} failed: {'; '.join(self._failures)}"
-            self._tell(message, "output-failed", fatal=True)
+            self._tell(message, FAILED, fatal=True)
         return OutputsEnd(tuple(self._copied), tuple(self._failures), stopped)
 
     def _tell(self, message: str, code: str, *, fatal: bool = False) -> None:

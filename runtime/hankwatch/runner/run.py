@@ -5,7 +5,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from hankwatch.events.run import Info, ServerIdle
+from hankwatch.events.run import ErrorEvent, Info, ServerIdle
+from hankwatch.runner import outputs
 from hankwatch.runner.budget import has_limits, summary
 from hankwatch.runner.codon import CodonRun, NotLoaded
 from hankwatch.runner.context import RunContext
@@ -15,6 +16,7 @@ from hankwatch.runner.plan import Finish, StartCodon, last_done, next_step, step
 from hankwatch.runner.state import RunRecord, latest
 from hankwatch.runner.timelines import answer, settle
 from hankwatch.sentinels.sentinel import SentinelSummary
+from hankwatch.stream.reader import JournalReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,8 @@ class Run:
     """Told when the process carries out another run."""
     resume: bool = False
     """Go on from the latest run of the execution."""
+    hank_changed: bool = False
+    """The hank is not the one that the execution began with."""
     _end: Finish | None = None
     """Why it ends before all is done."""
     _last: CodonRun | None = None
@@ -65,20 +69,24 @@ class Run:
         await end_orphans(ledger, self.context.clock)
         await settle(self.context)
         self.context.manager.close_left_loaded()
-        ledger.start_run(await self._conditions())
+        conditions = await self._conditions()
+        if self._end is not None:  # what an earlier run left open cannot be closed: it stands as it did
+            return self._result(self._end)
+        ledger.start_run(conditions)
+        if self.hank_changed:
+            message = "hank.json has changed since this execution began; what is completed is not done again"
+            self.context.stream.emit(Info(message=message, code="hank-changed"))
         await self.context.keeper.begin()
         while isinstance(step := await self._next(), StartCodon):
             await self._carry_out(step, CodonRun.run)
         await self._say_goodbye(step)
         ledger.move("RunCompleted" if step.success else "RunFailed", {"reason": step.reason})
-        return RunResult(
-            step.success,
-            step.reason,
-            self.context.layout.root,
-            ledger.run,
-            tuple(self._summaries),
-            tuple(self._not_loaded),
-        )
+        return self._result(step)
+
+    def _result(self, end: Finish) -> RunResult:
+        root, record = self.context.layout.root, self.context.ledger.run
+        summaries, not_loaded = tuple(self._summaries), tuple(self._not_loaded)
+        return RunResult(end.success, end.reason, root, record, summaries, not_loaded)
 
     async def _conditions(self) -> Mapping[str, Any]:
         """What the run starts from, once what an earlier one left open is closed."""
@@ -87,7 +95,7 @@ class Run:
         if last is None or not self.resume:
             mark_crashed(ledger)
             return {"type": "fresh"}
-        if last.status == "running" and last.codons:
+        if last.codons and (last.status == "running" or self._outputs_are_missing()):
             step = step_of(hank, ledger.state.thread, last.codons[-1].codon_id)
             if step is not None:
                 with ledger.on_behalf_of(last.run_id):
@@ -97,6 +105,15 @@ class Run:
         sha = latest(ledger.state.thread)[after].checkpoint_sha if after is not None else ""
         source = {"runId": last.run_id, "afterCodon": after, "checkpointSha": sha}
         return {"type": "continuation", "source": source, "reason": "continue"}
+
+    def _outputs_are_missing(self) -> bool:
+        """Whether copying the outputs of the last codon was stopped or failed."""
+        missing = False
+        for event in JournalReader(self.context.layout.journal).read(types={"state.transition", ErrorEvent.TYPE}):
+            if event.data.get("transitionType") == "CodonStarted":
+                missing = False
+            missing |= event.data.get("code") in {outputs.STOPPED, outputs.FAILED}
+        return missing
 
     async def _say_goodbye(self, end: Finish) -> None:
         hank, budget, context = self.context.hank, self.context.budget, self.context

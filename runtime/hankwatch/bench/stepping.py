@@ -126,24 +126,30 @@ class _Stepping:
 
     def steps(self) -> Iterator[Step]:
         begun = False
-        for entry in self._source.entries():
-            if not begun:
+        for entry in map(self._played, self._source.entries()):
+            if not begun and (entry.covered or (entry.edge.entered and not self._one_scope)):
                 begun = True
-                self._time.advance_to(entry.at_ms)
-                yield Moment.BEGUN
+                yield self._begin(entry.at_ms)
                 if self._one_scope:
                     yield self._enter(self._codons.first(entry.at_ms))
             yield from self._entry(entry)
         if not begun:
-            self._time.advance_to(NO_STAMP_MS)
-            yield Moment.BEGUN
+            yield self._begin(NO_STAMP_MS)
         yield from self._leave()
+
+    def _begin(self, at_ms: int) -> Step:
+        self._time.advance_to(at_ms)
+        self._stream.emit()  # nothing is stamped earlier, whether somebody says something here or not
+        return Moment.BEGUN
+
+    def _played(self, entry: Entry) -> Entry:
+        if entry.event is None or not is_left_out(entry.event):
+            return entry
+        self._source.left_out += entry.covered
+        return replace(entry, covered=False)
 
     def _entry(self, entry: Entry) -> Iterator[Step]:
         event, edge = entry.event, entry.edge
-        if event is not None and is_left_out(event):
-            self._source.left_out += entry.covered
-            entry = replace(entry, covered=False)
         if self._one_scope or event is None:
             if entry.covered:
                 yield from self._emit(entry)

@@ -70,7 +70,8 @@ class Adjacent:
         return found
 
     def taken(self) -> int:
-        return self._alive.bit_length()
+        pending = self._alive & ~(1 << len(self._steps) - 1)  # all steps, but outside the limit, is no beginning
+        return pending.bit_length()
 
 
 class InOrder:

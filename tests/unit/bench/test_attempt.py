@@ -10,6 +10,7 @@ from hankwatch.bench.attempt import Attempt
 from hankwatch.bench.sources import open_source
 from hankwatch.core.errors import UsageError
 from hankwatch.core.redaction import Redactor
+from hankwatch.matching.near_misses import NearMisses
 
 BASE = {"id": "s", "name": "S", "model": "builtin/echo", "userPromptText": "x"}
 
@@ -131,3 +132,20 @@ def test_secrets_of_the_environment_do_not_reach_a_fire(tmp_path: Path) -> None:
 def test_codon_ids_of_any_shape_break_nothing(tmp_path: Path, odd: object) -> None:
     path = write_journal(tmp_path / "j", [event(1, codonId="one"), event(2, codonId=odd, message="x")])
     assert seen_by(fires(watcher(), path, codon="one")) == ["e001", "e002"]
+
+
+@pytest.mark.parametrize("codon", [None, "one", "two"])
+def test_near_misses_count_what_the_attempt_matched_also_where_a_codon_ends(tmp_path: Path, codon: str | None) -> None:
+    pattern = [{"type": "codon.completed"}, {"type": "info"}]
+    trigger = {
+        "type": "sequence",
+        "interestFilter": {"on": ["*"]},
+        "pattern": pattern,
+        "options": {"consecutive": False},
+    }
+    config = sentinel_config(BASE | {"trigger": trigger, "execution": {"strategy": "immediate"}})
+    attempt = Attempt(config, misses=NearMisses(config.trigger))
+    source = open_source(str(write_journal(tmp_path / "j", TWO_CODONS)), tmp_path, codon=codon)
+    list(attempt.fires(source, Redactor()))
+    assert attempt.misses is not None
+    assert attempt.misses.matched == attempt.matched == (codon is None)

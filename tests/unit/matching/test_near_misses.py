@@ -6,7 +6,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from hankwatch.matching.near_misses import MAX_EXAMPLES, MAX_VALUES, NOTHING, NearMisses, shown_value
-from hankwatch.matching.triggers import EventTrigger, SequenceTrigger, Trigger
+from hankwatch.matching.triggers import MAX_OVERRUNS, EventTrigger, SequenceTrigger, Trigger
 from hankwatch.testing import make_event
 
 TRIGGER: TypeAdapter[EventTrigger | SequenceTrigger] = TypeAdapter(Trigger)
@@ -100,3 +100,10 @@ def test_events_without_a_value_to_be_correlated_by_are_counted_over_restarts() 
     misses.feed(info(0, "b", k=1))
     misses.feed(info(0, "b", k=[]))
     assert (misses.unrelated, misses.matched, misses.pending) == (2, 0, 0)
+
+
+def test_a_pattern_that_takes_too_long_is_given_up_as_in_a_run() -> None:
+    misses = on_results(("toolName", "matches", "^(a|aa)+$(?=)"))
+    for _ in range(MAX_OVERRUNS + 2):
+        misses.feed(make_event("tool.result", 0, toolName="a" * 60 + "!"))
+    assert misses.steps[0].asked == MAX_OVERRUNS

@@ -37,6 +37,10 @@ class Account:
         """Take note of what earlier codons of a session have counted, for programs whose totals run over it."""
         self._sessions[session_id] = Used(tokens, cost_usd=cost_usd, total=True, session=session_id)
 
+    def recall(self, earlier: "Account") -> None:
+        """Know the messages that an earlier attempt of the session has counted: again they add only what they grew by."""
+        self._messages |= earlier._messages
+
     def add(self, used: Used) -> Used | None:
         """The increment to report, or None when the statement adds nothing."""
         self.model = used.model or self.model

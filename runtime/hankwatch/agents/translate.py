@@ -86,6 +86,14 @@ class Translator:
         self._problem = ""
         self._processes = 0
 
+    def recall(self, earlier: "Translator") -> None:
+        """Know what an earlier attempt told of the same session: its copy in this one is no news (bugs A7)."""
+        if earlier._processes:  # its program numbers anew, so that the same id is another message
+            return
+        self._seen |= earlier._seen
+        self._calls |= {call_id: call for call_id, call in earlier._calls.items() if not call.open}
+        self.account.recall(earlier.account)
+
     def translate(self, signal: Signal, at_ms: int) -> list[Payload]:
         """The payloads of one signal that arrived at ``at_ms``; often one, sometimes none."""
         payloads: list[Payload] = []

@@ -178,6 +178,7 @@ class Attempt:
         self._continued = session_id
         tokens, cost_usd = session_usage(session_id, self.context.ledger.state)
         self._translator.account.carry(session_id, tokens, cost_usd)
+        self.context.last_session.recall(session_id, self._translator)
         self._session_turn += turns_of(session_id, self.context.ledger.state.thread)
         self._info(f"Continuing from previous session: {session_id}")
         return self._resume(job.request, session_id)
@@ -326,6 +327,7 @@ class Attempt:
     def _close_account(self) -> None:
         translator, ledger, codon_id = self._translator, self.context.ledger, self.job.codon_id
         self._emit(translator.finish())
+        self.context.last_session.keep(translator)
         if self._messages:
             # Once, not with each message: resuming asks only whether there were any.
             ledger.move("AssistantMessageCountUpdated", {"newCount": self._messages}, codon_id=codon_id)

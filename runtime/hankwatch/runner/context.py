@@ -1,6 +1,6 @@
 """What every part of a run works with."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from hankwatch.core.clock import Clock
@@ -11,6 +11,7 @@ from hankwatch.runner.control import Control
 from hankwatch.runner.keeper import Keeper
 from hankwatch.runner.layout import Layout
 from hankwatch.runner.ledger import Ledger
+from hankwatch.runner.sessions import LastSession
 from hankwatch.runner.settings import RunBudget
 from hankwatch.sentinels.manager import SentinelManager
 from hankwatch.stream.stream import EventStream
@@ -40,3 +41,5 @@ class RunContext:
     """Where output files of codons are copied to; None for nowhere."""
     ignore_rig_failures: bool = False
     """As if every rig operation had ``allowFailure``."""
+    last_session: LastSession = field(default_factory=LastSession)
+    """Of the attempt before."""

@@ -1,12 +1,30 @@
 """Sessions of agent programs: which one a codon continues, and what it has used so far (reference 3.2)."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from hankwatch.agents.program import AgentProgram, Resumes
 from hankwatch.agents.signals import Tokens
+from hankwatch.agents.translate import Translator
 from hankwatch.core.errors import NoSession, UsageError
 from hankwatch.hank.model import Codon
 from hankwatch.runner.state import CodonRecord, RunState, total_cost
+
+
+@dataclass(slots=True)
+class LastSession:
+    """What the session told that an agent used last in this process, for a codon that continues it."""
+
+    _told: Translator | None = None
+
+    def keep(self, told: Translator) -> None:
+        """An attempt has ended."""
+        self._told = told
+
+    def recall(self, session_id: str, translator: Translator) -> None:
+        """Let ``translator`` know what was told of the session that it continues."""
+        if self._told is not None and self._told.session_id == session_id:
+            translator.recall(self._told)
 
 
 def require_resuming(codon: Codon, program: AgentProgram) -> None:

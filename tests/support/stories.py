@@ -115,7 +115,7 @@ class Story:
         """It fires and answers; the id of its call."""
         number = self.trigger(codon, sentinel, causes)
         kind = "text" if isinstance(content, str) else "structured"
-        call_id = f"call-{sentinel}-{number}"
+        call_id = f"call-{codon}-{sentinel}-{number}"
         self.add(
             "sentinel.output",
             codonId=codon,

@@ -363,4 +363,8 @@ def _flat(detail: Any) -> str:
     """An object's parts in one line."""
     if not isinstance(detail, Mapping):
         return "" if detail is None else str(detail)
-    return ", ".join(f"{key} {value}" for key, value in detail.items())
+    return "; ".join(f"{key}: {_listed(value)}" for key, value in detail.items())
+
+
+def _listed(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -39,7 +39,7 @@ def one_fire() -> Story:
 
 
 def test_the_exact_prompt_and_its_cost_stand_beside_the_entry(log: Path) -> None:
-    facts = with_calls(one_fire(), [call_line("call-narrator-1", "What <happened>?", cost=0.0042, at_ms=500)], log)
+    facts = with_calls(one_fire(), [call_line("call-build-narrator-1", "What <happened>?", cost=0.0042, at_ms=500)], log)
     (fire,) = facts.sentinels[0].fires
     (call,) = fire.calls
     assert [(said.role, said.text.text) for said in call.messages] == [
@@ -66,7 +66,7 @@ def test_a_call_of_another_run_with_the_same_labels_is_not_taken_for_this_ones(l
 
 def test_calls_without_a_price_make_the_cost_a_lower_bound(log: Path) -> None:
     lines = [
-        call_line("call-narrator-1", "?", cost=None, at_ms=500),
+        call_line("call-build-narrator-1", "?", cost=None, at_ms=500),
         call_line("partial", "?", cost=0.1, at_ms=500, costComplete=False),
     ]
     facts = with_calls(one_fire(), lines, log)
@@ -76,6 +76,6 @@ def test_calls_without_a_price_make_the_cost_a_lower_bound(log: Path) -> None:
 
 def test_prompts_share_a_limit_and_say_what_is_missing(log: Path) -> None:
     limits = replace(Limits(), prompt_chars=15, all_prompt_chars=20)
-    facts = with_calls(one_fire(), [call_line("call-narrator-1", "x" * 100, at_ms=500)], log, limits)
+    facts = with_calls(one_fire(), [call_line("call-build-narrator-1", "x" * 100, at_ms=500)], log, limits)
     (fire,) = facts.sentinels[0].fires
     assert [(len(said.text.text), said.text.left_out) for said in fire.calls[0].messages] == [(10, 0), (10, 90)]

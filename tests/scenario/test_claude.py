@@ -95,6 +95,13 @@ async def test_what_contradicts_success_fails_the_codon(tmp_path: Path, case: st
     assert ran.of("error"), "people are told"
 
 
+async def test_both_sides_of_a_contradiction_are_told(tmp_path: Path) -> None:
+    """Neither the result nor the exit decides alone (bugs A21)."""
+    ran = await play(tmp_path, ["line", INIT], ["line", RESULT], ["exit", 7])
+    (error,) = ran.of("error")
+    assert error.data["context"]["facts"][:2] == ["result success", "exit code 7"]
+
+
 async def test_an_agent_that_says_nothing_never_starts_its_codon(tmp_path: Path) -> None:
     ran = await play(tmp_path, ["raw", "Welcome!\n\nnot json\n"], ["exit", 0])
     assert ran.of("codon.started") == []

@@ -38,7 +38,9 @@ class CheckItem(pytest.Item):
         """Carry it out; what is not as expected is the failure's text."""
         import anyio
 
-        result = anyio.run(_carry_out, self.path)
+        here = Path.cwd()
+        path = self.path.relative_to(here) if self.path.is_relative_to(here) else self.path
+        result = anyio.run(_carry_out, path)
         if result.outcome != "passed":
             raise CheckFailed("\n".join((f"check {result.id} {result.outcome}", *result.lines())))
 

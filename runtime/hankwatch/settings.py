@@ -32,7 +32,14 @@ _LOG = logging.getLogger(__name__)
 FILE = "hankwatch.toml"
 LEGACY_FILE = "hankweave.json"
 _PREFIX = "HANKWATCH_"
-_NOT_SETTINGS = {"HANKWATCH_PROCESS", "HANKWATCH_CASES", "HANKWATCH_MODEL", "HANKWATCH_SYSTEM_PROMPT"}
+_NOT_SETTINGS = {
+    "HANKWATCH_PROCESS",
+    "HANKWATCH_CASES",
+    "HANKWATCH_MODEL",
+    "HANKWATCH_SYSTEM_PROMPT",
+    "HANKWATCH_TURN",
+    "HANKWATCH_SESSION_ID",
+}
 _SECRET = re.compile(r"key|token|secret|passw|credential", re.IGNORECASE)
 _WORDS = {"1": True, "yes": True, "on": True, "0": False, "no": False, "off": False}
 

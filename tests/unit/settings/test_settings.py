@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from hankwatch.agents.execute import ExecAgent
+from hankwatch.agents.program import TurnRequest
 from hankwatch.hank.model import Overrides
 from hankwatch.settings import Flag, LoadedSettings, Settings, find_file, load_settings
 
@@ -239,6 +241,12 @@ def test_a_section_of_an_agent_that_nobody_knows_is_a_warning(folder: Path, monk
         ("/agents/else", 9, "unknown-agent", "warning", None),
     ]
     assert set(loaded.settings.agents) == {"claude", "exec", "added", "codx", "else"}
+
+
+def test_what_a_command_of_ones_own_is_told_is_no_setting(folder: Path) -> None:
+    told = ExecAgent(("tool",)).resume(TurnRequest("Go.", "model", "Be brief.", turn=2), "session").env
+    assert len(told) == 4
+    assert list(_load(folder, {**told}).diagnostics) == []
 
 
 def test_warnings_are_logged_but_for_old_settings_without_effect(

@@ -48,7 +48,7 @@ def check_kills(tmp_path: Path, seed: int) -> None:
         pids.unlink(missing_ok=True)
         with command(*resume, environ=environ, cwd=tmp_path) as child:
             if chance.random() < STARTS_UP:
-                time.sleep(chance.uniform(0.1, 1.0))
+                time.sleep(chance.uniform(0.05, 0.6))
             else:
                 wanted = before.count(b"\n") + chance.randrange(MOST_EVENTS)
                 until(lambda wanted=wanted: child.poll() is not None or lines(root) >= wanted)  # type: ignore[misc]

@@ -1,5 +1,6 @@
 """A check's file: its two forms, and each fault of it with its place and what would be right."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,12 @@ from tests.support.checks import played, sentinel, write_check
 from tests.support.recordings import event, write_journal
 
 from hankwatch.bench.check.load import check_id, find_checks, is_check, load_check
+from hankwatch.bench.check.model import Check
+from hankwatch.bench.check.rules import TESTS, check_rules
 from hankwatch.bench.replay import EVERYTHING
+from hankwatch.config.diagnostics import Diagnostics
+from hankwatch.config.source import Document
+from hankwatch.config.validation import validate
 from hankwatch.core.errors import ConfigError, UsageError
 
 
@@ -159,3 +165,18 @@ async def test_what_it_cannot_be_held_against_is_told_as_its_fault(tmp_path: Pat
         result = await played(write_check(tmp_path / "x.check.json", expect, **keys))
         assert result.outcome == "faulty"
         assert said in result.told[0].message
+
+
+HOW_TO = Path(__file__).parents[3] / "docs" / "how-to" / "check-in-ci.md"
+
+
+def test_the_checks_that_are_documented_have_no_fault() -> None:
+    shown = re.findall(r"^```json\n(.*?)^```", HOW_TO.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    assert len(shown) == 4
+    for text in shown:
+        document, found = Document.parse(text, HOW_TO.name), Diagnostics()
+        check = validate(Check, document, found)
+        assert check is not None, list(found)
+        check_rules(check, document, HOW_TO.parent, found)
+        assert {fault.code for fault in found} <= {"file-unreadable"}
+    assert all(f"`{test}`" in HOW_TO.read_text(encoding="utf-8") for test in (*TESTS, "schema", "equalsFile"))

@@ -195,5 +195,5 @@ def test_lines_that_are_too_deep_too_long_or_too_large_do_no_harm(cli: Cli, tmp_
         assert "\x9b" not in text
     html = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "<script" not in html
-    assert "␛]8;;" in html
+    assert "⟨ESC⟩]8;;" in html
     assert "999999" in html

@@ -97,9 +97,8 @@ class Story:
             sentinelId=sentinel,
             **told,
             conversational=False,
-            source="file",
             report=plan,
-            **data,
+            **{"source": "file"} | data,
         )
 
     def trigger(self, codon: str, sentinel: str, causes: Sequence[Event], cause: str = "threshold") -> int:

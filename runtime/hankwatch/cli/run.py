@@ -40,6 +40,7 @@ def demo(execution: Path | None, *, verbose: int) -> int:
         output.stdout().print(
             "\nThis was a recorded agent; its sentinels, their prompts and reports were real. Next:\n"
             "  hankwatch runs                       what ran so far\n"
+            "  hankwatch report latest              one page of this run, for a browser\n"
             "  hankwatch tail latest                every event of this run\n"
             f"  hankwatch try {output.shown_path(resource('fixtures', 'demo', 'sentinels', 'error-streak.json'))} latest --render"
         )

@@ -53,7 +53,7 @@ def _line(row: Mapping[str, Any]) -> BudgetLine:
 def _spent(actual: Mapping[str, Any]) -> str:
     dollars, seconds, tokens = (_number(actual.get(key)) for key in ("dollars", "timeSeconds", "outputTokens"))
     return joined(
-        money(dollars),
+        "cost unknown" if dollars is None else money(dollars),
         "" if seconds is None else duration(seconds * 1000),
         f"{plural(int(tokens), 'token')} out" if tokens else "",
     )

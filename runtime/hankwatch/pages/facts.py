@@ -281,7 +281,8 @@ class RunFold:
         else:
             lane = facts.lanes.add(_lane(event.type, data))
             facts.bins.add(f"type {lane or OTHER_LANE}", event.at_ms)
-        if event.type in _NOTABLE_TYPES or family in _NOTABLE_FAMILIES:
+        coded = event.type == "info" and isinstance(data.get("code"), str)
+        if coded or event.type in _NOTABLE_TYPES or family in _NOTABLE_FAMILIES:
             self._moment(event, gist(event))
         self._of_type(event, kind)
 

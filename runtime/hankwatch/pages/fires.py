@@ -14,7 +14,7 @@ from hankwatch.pages.words import NOTHING, Cost
 
 _MAX_LOADS = 2_000
 _MOST_USD = 1e12
-FireOutcome = Literal["answered", "failed", "open"]
+FireOutcome = Literal["answered", "failed", "retried", "open"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class CallFacts:
     """Why it failed; empty when it was answered."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class CitedEvent:
     """An event that a fire was made of."""
 
@@ -57,7 +57,7 @@ class CitedEvent:
     """Those it caused."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Fire:
     """One trigger of a sentinel, and what came of it."""
 
@@ -76,6 +76,8 @@ class Fire:
     content: Excerpt = NO_TEXT
     structured: bool = False
     error: str = ""
+    abandoned: bool = False
+    """It failed because time was up."""
     cost: Cost = NOTHING
     truncated: bool = False
     """The model stopped at its token limit."""
@@ -84,6 +86,8 @@ class Fire:
     call_id: str | None = None
     events: list[CitedEvent] = field(default_factory=list)
     calls: list[CallFacts] = field(default_factory=list)
+    again: "Fire | None" = None
+    """The later one that answered what this one failed to."""
 
     @property
     def others(self) -> int:
@@ -143,6 +147,8 @@ class _Load:
     outputs: Cost = NOTHING
     dropped: int = 0
     fire: Fire | None = None
+    retry: bool = False
+    """It fires again what had failed (``hankwatch sentinel retry``)."""
 
 
 class FireFold:
@@ -170,7 +176,7 @@ class FireFold:
         match event.type:
             case "sentinel.loaded":
                 self._loaded(sentinel, event.data)
-                self._load(key)
+                self._load(key).retry = event.data.get("source") == "retry"
             case "sentinel.triggered":
                 return self._triggered(sentinel, self._load(key), event)
             case "sentinel.output":
@@ -246,6 +252,8 @@ class FireFold:
         fire.call_id = str(data["callId"]) if data.get("callId") else None
         load.outputs += fire.cost
         sentinel.answered += 1
+        if load.retry:
+            _mark_retried(sentinel, fire)
         return fire
 
     def _error(self, sentinel: SentinelFacts, load: _Load, event: Event) -> Fire | None:
@@ -258,7 +266,8 @@ class FireFold:
         elif kind == "abandoned":
             sentinel.abandoned += lost
             if load.fire is not None and load.fire.outcome == "open":
-                load.fire.outcome, load.fire.error, load.fire.ended_ms = "failed", f"abandoned: {message}", event.at_ms
+                load.fire.outcome, load.fire.abandoned = "failed", True
+                load.fire.error, load.fire.ended_ms = f"abandoned: {message}", event.at_ms
         elif data.get("triggerNumber") is not None and kind != "file-write-failed":
             fire = self._current(sentinel, load, event)
             fire.outcome, fire.error = "failed", f"{kind}: {message}"[: self._limits.payload_chars]
@@ -273,6 +282,16 @@ class FireFold:
         sentinel.cost += load.outputs if final is None and load.outputs.known_usd else cost_of(final, unpriced=calls)
         sentinel.dropped_triggers += count_of(data.get("droppedTriggers")) or load.dropped
         sentinel.dropped_events += count_of(data.get("droppedEvents"))
+
+
+def _mark_retried(sentinel: SentinelFacts, answered: Fire) -> None:
+    for fire in sentinel.fires:
+        same = (fire.codon_id, fire.event_ids, fire.event_count)
+        if fire.outcome == "failed" and same == (answered.codon_id, answered.event_ids, answered.event_count):
+            fire.outcome, fire.again = "retried", answered
+            sentinel.failed -= not fire.abandoned
+            sentinel.abandoned -= fire.abandoned
+            return
 
 
 def cost_of(value: Any, *, unpriced: int = 1) -> Cost:

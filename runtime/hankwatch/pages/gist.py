@@ -2,9 +2,12 @@
 
 import json
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from hankwatch.events.envelope import Event, EventData
 from hankwatch.pages.words import money
+
+_PATHS = 5
 
 
 def gist(event: Event) -> str:
@@ -13,6 +16,8 @@ def gist(event: Event) -> str:
     say = _GISTS.get(event.type)
     if say is not None:
         return say(data)
+    if event.type.startswith("watch."):
+        return " ".join(str(part) for part in map(data.get, ("watchId", "condition", "reason")) if part)
     if isinstance(data.get("message"), str):
         return " ".join(filter(None, (data.get("sentinelId"), data["message"])))
     return json.dumps(data, ensure_ascii=False)
@@ -44,6 +49,21 @@ def _transition(data: EventData) -> str:
 def _completed(data: EventData) -> str:
     outcome = "succeeded" if data.get("success") else "failed"
     return f"{data.get('codonId')} {outcome}, {_cost(data, 'cost')}, {data.get('duration')} ms"
+
+
+def _rig_failed(data: EventData) -> str:
+    ignored = ", ignored" if data.get("ignored") else ""
+    exit_code = f", exit code {data['exitCode']}" if data.get("exitCode") is not None else ""
+    return f"{data.get('codonId')} operation {data.get('commandIndex')} {data.get('failureType')}{exit_code}{ignored}"
+
+
+def _some(paths: Any) -> str:
+    """The first of them; a failed one with its reason."""
+    if not isinstance(paths, list):
+        return str(paths)
+    names = [f"{p.get('path')} ({p.get('error')})" if isinstance(p, dict) else str(p) for p in paths[:_PATHS]]
+    more = f" and {len(paths) - _PATHS} more" if len(paths) > _PATHS else ""
+    return ", ".join(names) + more
 
 
 def _cost(data: EventData, key: str) -> str:
@@ -79,4 +99,13 @@ _GISTS: Mapping[str, Callable[[EventData], str]] = {
     ),
     "codon.extended": lambda d: f"{d.get('codonId')} prompted again (extension {d.get('extensionNumber')})",
     "rig.setup.completed": lambda d: f"{d.get('codonId')} rig ready after {d.get('durationMs')} ms",
+    "rig.setup.failed": _rig_failed,
+    "archive.completed": lambda d: f"{d.get('codonId')} archived {_some(d.get('archivedPaths'))}",
+    "archive.partial": lambda d: (
+        f"{d.get('codonId')} archived {_some(d.get('archivedPaths'))}, but not {_some(d.get('failedPaths'))}"
+    ),
+    "rollback.started": lambda d: f"{d.get('fromCodon')} back to {d.get('toCodon')} ({d.get('toCheckpoint')})",
+    "rollback.completed": lambda d: f"{d.get('codonName')}, work goes on in run {d.get('toRun')}",
+    "journal.repaired": lambda d: f"a torn line of {d.get('bytes')} bytes: {d.get('action')}",
+    "watch.delivery": lambda d: f"{d.get('watchId')} {d.get('channel')} {d.get('status')}: {d.get('reason')}",
 }

@@ -52,6 +52,9 @@ def _of_run(facts: RunFacts) -> Iterator[Problem]:
             which = f" (attempt {codon.attempt})" if codon.attempt > 1 or retried else ""
             title = f"Codon {codon.codon_id}{which} failed{note}"
             yield Problem(severity, title, codon.reason, codon.ended_ms, f"codon-{codon.anchor}")
+        elif codon.reason and not codon.earlier:
+            title = f"Codon {codon.codon_id} reached a limit"
+            yield Problem("warning", title, codon.reason, codon.ended_ms, f"codon-{codon.anchor}")
     for failure in facts.failures:
         title = "Fatal error" if failure.fatal else "Error"
         where = f" in codon {failure.codon_id}" if failure.codon_id else ""

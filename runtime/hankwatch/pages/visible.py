@@ -13,11 +13,13 @@ _UNSEEN = re.compile(
     "\U000e0000-\U000e0fff"  # tags and selectors: whole sentences that nobody sees
     "]"
 )
-_PICTURES, _DELETE = 0x2400, 0x7F
+_NAMES = (
+    "NUL SOH STX ETX EOT ENQ ACK BEL BS TAB LF VT FF CR SO SI DLE DC1 DC2 DC3 DC4 NAK SYN ETB CAN EM SUB ESC FS GS RS US"
+).split()  # noqa: SIM905 - a list would be thirty-two lines
 
 
 def visible(text: str) -> str:
-    """``text`` with every character that acts or hides shown as a sign of its own: ``␛[31m``, ``⟨U+202E⟩``."""
+    """``text`` with every character that acts or hides shown as a sign of its own: ``⟨ESC⟩[31m``, ``⟨U+202E⟩``."""
     text = clean_text(text)
     if text.isascii() and text.isprintable():
         return text
@@ -26,9 +28,7 @@ def visible(text: str) -> str:
 
 def _shown(match: re.Match[str]) -> str:
     code = ord(match[0])
-    if code < 0x20:
-        return chr(_PICTURES + code)
-    return "␡" if code == _DELETE else f"⟨U+{code:04X}⟩"
+    return f"⟨{_NAMES[code]}⟩" if code < len(_NAMES) else f"⟨U+{code:04X}⟩"
 
 
 @dataclass(frozen=True, slots=True)

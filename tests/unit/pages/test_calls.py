@@ -39,7 +39,9 @@ def one_fire() -> Story:
 
 
 def test_the_exact_prompt_and_its_cost_stand_beside_the_entry(log: Path) -> None:
-    facts = with_calls(one_fire(), [call_line("call-build-narrator-1", "What <happened>?", cost=0.0042, at_ms=500)], log)
+    facts = with_calls(
+        one_fire(), [call_line("call-build-narrator-1", "What <happened>?", cost=0.0042, at_ms=500)], log
+    )
     (fire,) = facts.sentinels[0].fires
     (call,) = fire.calls
     assert [(said.role, said.text.text) for said in call.messages] == [

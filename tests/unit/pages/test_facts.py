@@ -191,3 +191,31 @@ def test_a_journal_that_says_nonsense_is_folded_without_failing() -> None:
     facts = cited(story)
     assert facts.event_count == len(story.events)
     problems(facts)
+
+
+def test_a_failed_fire_that_was_answered_later_is_no_failure_any_more() -> None:
+    story = Story()
+    story.begin()
+    story.load("build", "narrator")
+    cause = story.say("build", "hello")
+    number = story.trigger("build", "narrator", [cause])
+    story.fail("build", "narrator", "overloaded", triggerNumber=number)
+    story.unload("build", "narrator")
+    story.end()
+    story.load("build", "narrator", source="retry")
+    story.fire("build", "narrator", [cause], "said after all")
+    facts = cited(story)
+    failed, answered = facts.sentinels[0].fires
+    assert (failed.outcome, failed.again, answered.outcome) == ("retried", answered, "answered")
+    assert (facts.failed_fires, problems(facts)) == (0, [])
+
+
+def test_a_codon_that_was_ended_by_a_limit_is_named_with_it() -> None:
+    story = Story()
+    story.begin()
+    story.start_codon("build")
+    story.end_codon("build", budgetExceeded={"currency": "cost", "limit": 0.2, "used": 0.25})
+    story.end()
+    (problem,) = problems(folded(story.events))
+    assert (problem.severity, problem.title) == ("warning", "Codon build reached a limit")
+    assert problem.text == "cost limit of 0.2 reached (0.25 used)"

@@ -10,10 +10,10 @@ from hankwatch.pages.visible import Excerpt, visible
     [
         ("plain text", "plain text"),
         ("two\nlines\tand a tab", "two\nlines\tand a tab"),
-        ("\x1b[31mred\x1b[0m", "␛[31mred␛[0m"),
-        ("\x1b]0;title\x07", "␛]0;title␇"),
+        ("\x1b[31mred\x1b[0m", "⟨ESC⟩[31mred⟨ESC⟩[0m"),
+        ("\x1b]0;title\x07", "⟨ESC⟩]0;title⟨BEL⟩"),
         ("\x9b2J", "⟨U+009B⟩2J"),
-        ("del\x7f nul\x00 cr\r.", "del␡ nul␀ cr␍."),
+        ("del\x7f nul\x00 cr\r.", "del⟨U+007F⟩ nul⟨NUL⟩ cr⟨CR⟩."),
         ("dos\r\nlines", "dos\nlines"),
         ("\u202etxt.exe", "⟨U+202E⟩txt.exe"),
         ("a\u200bb\ufeff", "a⟨U+200B⟩b⟨U+FEFF⟩"),

@@ -96,9 +96,7 @@ def known_at_once(model: str, catalog: ModelCatalog) -> Estimate | None:
 
 
 async def estimate(sample: FireSample, source: SentinelSource, catalog: ModelCatalog, sandbox: Sandbox) -> Estimate:
-    """What the sampled fires, and by them all, would cost with a model that has a price.
-
-    No call is made twice, none fails.
+    """What the sampled fires, and by them all, would cost with a model that has a price, if no call is repeated.
 
     Raises:
         PathRefused: a prompt file went away.
@@ -125,13 +123,7 @@ async def estimate(sample: FireSample, source: SentinelSource, catalog: ModelCat
     sent = round(sample.count * len(prompts) / len(fires)) if fires else 0
     room = inf if info.context_tokens is None else info.context_tokens - longest
     reply = min(REPLY_TOKENS, longest)
-    tokens = 0.0
-    if sent:
-        prompt = _mean_tokens(prompts, sample.size_bytes / sample.count, room)
-        tokens = sent * prompt
-        if config.conversational is not None:
-            turn = prompt - fmean(one.system_tokens for one in prompts) + reply
-            tokens = _with_turns(config.conversational.trimming_strategy, sent, prompt, turn, room)
+    tokens = _input_tokens(prompts, sample, config, sent=sent, reply=reply, room=room) if sent else 0.0
     return Estimate(
         _cost(price, tokens, sent * reply),
         _cost(price, tokens, sent * longest),
@@ -157,6 +149,16 @@ async def _rendered(
         user = Message("user", texts["user"] or "")
         rendered.append(_Prompt(_size(fire), request_tokens([*system, user]), request_tokens(system)))
     return rendered
+
+
+def _input_tokens(
+    prompts: Sequence[_Prompt], sample: FireSample, config: SentinelConfig, *, sent: int, reply: int, room: float
+) -> float:
+    prompt = _mean_tokens(prompts, sample.size_bytes / sample.count, room)
+    if config.conversational is None:
+        return sent * prompt
+    turn = prompt - fmean(one.system_tokens for one in prompts) + reply
+    return _with_turns(config.conversational.trimming_strategy, sent, prompt, turn, room)
 
 
 def _with_turns(trimming: MaxTurns | MaxTokens, sent: int, prompt: float, turn: float, room: float) -> float:

@@ -15,7 +15,7 @@ from hankwatch.bench.sources import Source, open_source
 from hankwatch.cli import output
 from hankwatch.cli.estimate import cost, cost_basis
 from hankwatch.cli.near_misses import near_misses
-from hankwatch.cli.saves import on_each_save
+from hankwatch.cli.saves import Fired, fired, on_each_save
 from hankwatch.cli.settings import cli_settings
 from hankwatch.cli.timeline import Timeline
 from hankwatch.config.diagnostics import Diagnostics
@@ -111,7 +111,7 @@ class _Trial:
     _sample: FireSample = field(default_factory=FireSample)
     _timeline: Timeline | None = None
 
-    def play(self, redactor: Redactor) -> list[Fire]:
+    def play(self, redactor: Redactor) -> list[Fired]:
         """Show everything; the fires, when they are kept."""
         attempted = Attempt(self._config)
         if self._has_timeline():
@@ -121,7 +121,7 @@ class _Trial:
             attempted.misses = NearMisses(self._config.trigger)
         catalog = ModelCatalog({})
         estimated = known_at_once(self._config.model, catalog)
-        kept: list[Fire] = []
+        kept: list[Fired] = []
         fires = self._noting(
             attempted.fires(self.source, redactor, drain=self.look.drain), kept, sampled=estimated is None
         )
@@ -144,14 +144,14 @@ class _Trial:
         wanted = self.look.timeline
         return self.console.is_terminal and not self.look.as_json if wanted is None else wanted
 
-    def _noting(self, fires: Iterable[Fire], kept: list[Fire], *, sampled: bool) -> Iterator[Fire]:
+    def _noting(self, fires: Iterable[Fire], kept: list[Fired], *, sampled: bool) -> Iterator[Fire]:
         for fire in fires:
             if sampled:
                 self._sample.note(fire)
             if self._timeline is not None:
                 self._timeline.fired(fire)
             if self.keep:
-                kept.append(fire)
+                kept.append(fired(fire))
             yield fire
 
     def _show(self, fire: Fire, texts: Texts) -> None:
@@ -190,13 +190,7 @@ class _Trial:
                 return Estimate(None)
 
     def _conclude(self, attempted: Attempt, estimated: Estimate) -> None:
-        if self._timeline is not None:
-            width = (
-                min(self.console.width, _PIPED_TIMELINE_WIDTH) if not self.console.is_terminal else self.console.width
-            )
-            plain = not (self.console.is_terminal and self.console.encoding.startswith("utf"))
-            for line in self._timeline.draw(width, plain=plain):
-                self.console.print(line)
+        self._draw()
         if attempted.misses is not None:
             if self.look.as_json:
                 output.print_json({"where": near_misses_json(attempted.misses)})
@@ -205,6 +199,14 @@ class _Trial:
         if self.look.as_json:
             output.print_json({"summary": attempted.summary(self.source, estimated.cost_usd)})
         self._say(attempted, estimated)
+
+    def _draw(self) -> None:
+        if self._timeline is None:
+            return
+        terminal, width = self.console.is_terminal, self.console.width
+        plain = not (terminal and self.console.encoding.startswith("utf"))
+        for line in self._timeline.draw(width if terminal else _PIPED_TIMELINE_WIDTH, plain=plain):
+            self.console.print(line)
 
     def _say(self, attempted: Attempt, estimated: Estimate) -> None:
         source, say = self.source, self.console.print

@@ -32,7 +32,12 @@ Stamps = dict[Path, tuple[int, int, int] | None]
 """Of each file what changes when it is saved; None where there is none."""
 
 
-def on_each_save(path: Path, play: Callable[[], Sequence[Fire]], console: Console) -> int:
+def fired(fire: Fire) -> Fired:
+    """What is compared of a fire, without its events."""
+    return fire.batch.at_ms, str(fire.batch.cause), tuple(event.id for event in fire.batch.events)
+
+
+def on_each_save(path: Path, play: Callable[[], Sequence[Fired]], console: Console) -> int:
     """Play now and after every save of ``path`` or a file it names, until Ctrl-C; returns the exit code.
 
     A save with faults shows them, and the next one is waited for.
@@ -46,13 +51,13 @@ def on_each_save(path: Path, play: Callable[[], Sequence[Fire]], console: Consol
             if console.is_terminal:
                 console.clear()
             try:
-                fired = Counter(_fired(fire) for fire in play())
+                now = Counter(play())
             except HankwatchError as error:
                 output.print_error(error)
             else:
-                for line in _changes(before, fired):
+                for line in _changes(before, now):
                     console.print(line)
-                before = fired
+                before = now
             console.print(Text(f"Waiting for a save of {_listed(files)}; Ctrl-C ends.", style="dim"))
             _wait(files, seen)
             if not console.is_terminal:
@@ -92,10 +97,6 @@ def _wait(files: set[Path], seen: Stamps) -> None:
     ):
         if _stamps(files) != seen:
             return
-
-
-def _fired(fire: Fire) -> Fired:
-    return fire.batch.at_ms, str(fire.batch.cause), tuple(event.id for event in fire.batch.events)
 
 
 def _changes(before: Counter[Fired] | None, now: Counter[Fired]) -> Iterator[Text]:

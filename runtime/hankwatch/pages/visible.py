@@ -13,9 +13,8 @@ _UNSEEN = re.compile(
     "\U000e0000-\U000e0fff"  # tags and selectors: whole sentences that nobody sees
     "]"
 )
-_NAMES = (
-    "NUL SOH STX ETX EOT ENQ ACK BEL BS TAB LF VT FF CR SO SI DLE DC1 DC2 DC3 DC4 NAK SYN ETB CAN EM SUB ESC FS GS RS US"
-).split()  # noqa: SIM905 - a list would be thirty-two lines
+_CONTROLS = "NUL SOH STX ETX EOT ENQ ACK BEL BS TAB LF VT FF CR SO SI DLE DC1 DC2 DC3 DC4 NAK SYN ETB CAN EM SUB ESC FS GS RS US"
+_NAMES = tuple(_CONTROLS.split())
 
 
 def visible(text: str) -> str:

@@ -24,6 +24,7 @@ from hankwatch.core.errors import UsageError
 from hankwatch.options import base_dir
 from hankwatch.runner.execution import find_run
 from hankwatch.sandbox.sandbox import Sandbox
+from hankwatch.stream.lock import holder, lock_path
 
 _STYLES = {"passed": "green", "failed": "bold red", "faulty": "bold yellow"}
 
@@ -57,6 +58,7 @@ def check(paths: list[Path], options: Options, *, run: str | None = None) -> int
     if options.junit is not None:
         from hankwatch.bench.check.junit import junit
 
+        options.junit.parent.mkdir(parents=True, exist_ok=True)
         options.junit.write_bytes(junit(results))
     if options.as_json:
         output.print_json({"summary": {"checks": len(results), **_counts(results)}})
@@ -98,6 +100,8 @@ def _selected(files: list[Path], expression: str | None) -> list[Path]:
 def _seen(run: str, config: Path | None) -> dict[str, Seen]:
     settings, environ = cli_settings(config)
     source = open_source(run, base_dir(settings, environ))
+    if (live := holder(lock_path(source.path))) is not None:
+        raise UsageError(f"{run} is live ({live})", hint="wait until it has ended: what is missing may still come")
     with output.working(f"Reading {output.shown_path(source.path)}"):
         return observe(run_events(source))
 

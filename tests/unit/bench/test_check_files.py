@@ -58,6 +58,8 @@ RULES: list[tuple[dict[str, Any], str, str]] = [
     ({"reports": {"a": [{"schema": "list.json"}]}}, "/expect/reports/a/0/schema", "schema-invalid"),
     ({"reports": {"a": [{"contains": None}]}}, "/expect/reports/a/0/contains", "wrong-type"),
     ({"journal": "C:\\x"}, "/expect/journal", "path-refused"),
+    ({"journal": "a/../../x"}, "/expect/journal", "path-refused"),
+    ({"reports": {"a": [{"equalsFile": "link/x"}]}}, "/expect/reports/a/0/equalsFile", "path-refused"),
 ]
 
 
@@ -65,6 +67,7 @@ RULES: list[tuple[dict[str, Any], str, str]] = [
     ("expect", "pointer", "code"), RULES, ids=lambda value: value if isinstance(value, str) else ""
 )
 def test_a_broken_rule_is_told_at_its_place(expect: dict[str, Any], pointer: str, code: str, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("/")
     (tmp_path / "it.md").write_text("no json")
     (tmp_path / "list.json").write_text("[]")
     assert [(at, kind) for at, kind, _ in faults(expecting(tmp_path, **expect))] == [(pointer, code)]

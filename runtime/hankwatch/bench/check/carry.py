@@ -10,7 +10,7 @@ from hankwatch.bench.attempt import Attempt
 from hankwatch.bench.check.judge import Judge
 from hankwatch.bench.check.load import LoadedCheck, check_id, load_check
 from hankwatch.bench.check.result import CheckResult, told_fault, told_miss
-from hankwatch.bench.check.seen import Seen, SeenFire, observe
+from hankwatch.bench.check.seen import RESOURCE, Seen, SeenError, SeenFire, observe
 from hankwatch.bench.check.update import update
 from hankwatch.bench.replay import EVERYTHING, ReplayOptions, replay
 from hankwatch.bench.sources import Source, open_source
@@ -32,7 +32,7 @@ class Played:
 
     seen: Mapping[str, Seen]
     journal: bytes | None
-    """Of the replay."""
+    """Of the replay, where it is compared."""
     reports: bool
     """Whether models were answered for."""
 
@@ -107,7 +107,8 @@ async def _play(check: LoadedCheck, sandbox: Sandbox) -> Played:
             options=options,
         )
         journal = replayed.out.journal
-        return Played(observe(JournalReader(journal).read()), journal.read_bytes(), reports=True)
+        wanted = journal.read_bytes() if check.config.expect.journal is not None else None
+        return Played(observe(JournalReader(journal).read()), wanted, reports=True)
 
 
 def _require_playable(check: LoadedCheck) -> None:
@@ -151,11 +152,10 @@ def _fires_only(check: LoadedCheck, source: Source) -> dict[str, Seen]:
             if sentinel.config is None or sentinel.id not in check.config.expect.fires:
                 continue
             played = source if codon == EVERYTHING else _source(check, codon)
-            one = seen.setdefault(sentinel.id, Seen())
-            one.fires += [
-                SeenFire(
-                    str(fire.batch.cause), format_stamp(fire.batch.at_ms), len(fire.batch.events), fire.scope.codon_id
-                )
-                for fire in Attempt(sentinel.config).fires(played, Redactor())
-            ]
+            one, attempt = seen.setdefault(sentinel.id, Seen()), Attempt(sentinel.config)
+            for fire in attempt.fires(played, Redactor()):
+                batch, codon_id = fire.batch, fire.scope.codon_id
+                one.fires.append(SeenFire(str(batch.cause), format_stamp(batch.at_ms), len(batch.events), codon_id))
+            if attempt.given_up is not None:
+                one.errors.append(SeenError(RESOURCE, attempt.given_up))
     return seen

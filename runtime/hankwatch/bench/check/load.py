@@ -153,7 +153,7 @@ class _Reader:
         reason = check_ref(ref)
         path = self.path.parent / ref
         if reason is None and not path.is_file():
-            reason = "is a directory" if path.is_dir() else "does not exist"
+            reason = "is not a regular file" if path.exists() else "does not exist"
         if reason is not None:
             add_fault(self.faults, self.document, f"/{key}", "file-unreadable", f"{ref!r} {reason}")
             return None

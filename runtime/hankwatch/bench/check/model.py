@@ -10,6 +10,7 @@ from hankwatch.matching.conditions import Scalar
 from hankwatch.sentinels.config import Text
 
 Number = Annotated[int, Field(ge=0)]
+ErrorType = SentinelErrorType | Literal["resource"]
 
 
 class Span(ConfigModel):
@@ -86,9 +87,10 @@ class Expectations(ConfigModel):
     fires: dict[str, Number | Span | list[ExpectedFire]] = Field(default_factory=dict)
     """Sentinel id -> how often it fires (a number, or `min` and `max`), or the list of all its fires in order,
     which `--update` writes."""
-    errors: dict[str, Number | Span | list[SentinelErrorType]] = Field(default_factory=dict)
-    """Sentinel id -> how many `sentinel.error` events it has, or the list of their types, which `--update` writes.
-    Of a sentinel that is not named here none is expected."""
+    errors: dict[str, Number | Span | list[ErrorType]] = Field(default_factory=dict)
+    """Sentinel id -> how many `sentinel.error` events it has, or the list of their types, which `--update` writes;
+    `resource` means that it was unloaded because matching took too long. Of a sentinel that is not named here none is
+    expected."""
     reports: dict[str, Annotated[list[Assertion], Field(min_length=1)]] = Field(default_factory=dict)
     """Sentinel id -> what must hold for its report, which is all its entries in order."""
     journal: Text | None = None

@@ -1,15 +1,17 @@
 """The rules between the fields of a check that its model cannot say."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from hankwatch.bench.check.model import Assertion, Check, ExpectedFire, Span
 from hankwatch.config.diagnostics import Diagnostics
-from hankwatch.config.refs import check_ref
+from hankwatch.config.refs import check_ref, resolve_ref
 from hankwatch.config.scanner import escape
 from hankwatch.config.source import Document
 from hankwatch.config.validation import add_fault
+from hankwatch.core.errors import PathRefused
 from hankwatch.events.codec import parse_stamp
 from hankwatch.matching.regexes import RegexInvalid, compile_js
 
@@ -61,7 +63,7 @@ def _broken(config: Check, folder: Path) -> Iterator[_Fault]:
         for number, assertion in enumerate(of_sentinel):
             yield from _of_assertion(assertion, f"/expect/reports/{escape(name)}/{number}", folder)
     if config.expect.journal is not None:
-        yield from _of_path(config.expect.journal, "/expect/journal")
+        yield from _of_golden(config.expect.journal, "/expect/journal", folder)
 
 
 def _of_span(span: Span, pointer: str) -> Iterator[_Fault]:
@@ -92,7 +94,7 @@ def _of_assertion(assertion: Assertion, pointer: str, folder: Path) -> Iterator[
     if "exists" in said and assertion.pointer is None:
         yield f"{pointer}/exists", "missing-key", "exists asks for something at a pointer", "add the key 'pointer'"
     if "equalsFile" in said:
-        yield from _of_path(said["equalsFile"], f"{pointer}/equalsFile")
+        yield from _of_golden(said["equalsFile"], f"{pointer}/equalsFile", folder)
         if assertion.entry is not None or assertion.pointer is not None:
             hint = "write the other keys as an assertion of their own"
             yield f"{pointer}/equalsFile", "conflicting-keys", "equalsFile is about the whole report", hint
@@ -100,9 +102,20 @@ def _of_assertion(assertion: Assertion, pointer: str, folder: Path) -> Iterator[
         yield from _of_schema(said["schema"], f"{pointer}/schema", folder)
 
 
-def _of_path(ref: str, pointer: str) -> Iterator[_Fault]:
-    if (reason := check_ref(ref)) is not None:
+def _of_golden(ref: str, pointer: str, folder: Path) -> Iterator[_Fault]:
+    if (reason := _why_not_written(ref, folder.absolute())) is not None:
         yield pointer, "path-refused", f"{ref!r} {reason}", None
+
+
+def _why_not_written(ref: str, folder: Path) -> str | None:
+    """``--update`` writes there, so it must not lead out of the check's folder, by dots or by a link."""
+    if check_ref(ref) is None and os.path.normpath(ref).split("/")[0] == "..":
+        return "leaves the check's folder, where alone --update writes"
+    try:
+        resolve_ref(ref, base=folder, root=folder)
+    except PathRefused as refused:
+        return refused.reason
+    return None
 
 
 def _of_schema(ref: str, pointer: str, folder: Path) -> Iterator[_Fault]:

@@ -9,6 +9,8 @@ import orjson
 from hankwatch.events.envelope import Event
 from hankwatch.sentinels.reports import ReportFold
 
+RESOURCE = "resource"
+
 
 @dataclass(frozen=True, slots=True)
 class SeenFire:
@@ -24,7 +26,7 @@ class SeenFire:
 
 @dataclass(frozen=True, slots=True)
 class SeenError:
-    """A ``sentinel.error``."""
+    """A ``sentinel.error``, or an unloading because of ``resource``, which has none."""
 
     type: str
     message: str
@@ -74,6 +76,8 @@ def observe(events: Iterable[Event]) -> dict[str, Seen]:
             one.fires.append(fire)
         elif event.type == "sentinel.error":
             one.errors.append(SeenError(str(data.get("errorType")), str(data.get("message"))))
+        elif event.type == "sentinel.unloaded" and data.get("errorType") == RESOURCE:
+            one.errors.append(SeenError(RESOURCE, "matching took too long, so the sentinel was unloaded"))
         elif event.type == "sentinel.loaded" and isinstance(data.get("report"), dict):
             one.is_text = data["report"].get("format") == "text"
         elif entry is not None:

@@ -37,7 +37,7 @@ def update(check: Path, misses: Iterable[Miss]) -> list[Path]:
     for path, data in files.items():
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            replace_file(path.resolve(), data)
+            replace_file(path, data)
         except OSError as error:
             raise UsageError(f"{path} cannot be written: {error.strerror}") from error
     return list(files)

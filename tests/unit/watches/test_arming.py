@@ -20,8 +20,8 @@ from hankwatch.watches.specs import TimeSpec
 from hankwatch.watches.verifiers import Verifiers
 from hankwatch.watches.watch import Status, Trigger, Watch
 
-COMMAND = {"type": "command", "command": "true"}
-DOCUMENT = {"type": "document", "path": "out/report.json"}
+COMMAND: dict[str, Any] = {"type": "command", "command": "true"}
+DOCUMENT: dict[str, Any] = {"type": "document", "path": "out/report.json"}
 OWNER = Principal("acme", "alice", sessions={"main": Standing.OWNER}, entitlements=frozenset({"agent_watches"}))
 
 
@@ -130,7 +130,7 @@ def test_a_verifier_that_is_not_safe_makes_a_proposal_of_anyone_but_an_operator(
 
 
 def test_an_agent_watch_is_always_a_proposal_with_a_pinned_check_a_window_a_cadence_and_an_action() -> None:
-    good = {
+    good: dict[str, Any] = {
         "kind": "agent_watch",
         "verifier": {"type": "evaluator", "name": "state@v1"},
         "expires_in_s": 1_800,
@@ -199,7 +199,8 @@ def test_a_deadline_is_moved_or_cleared() -> None:
 def test_a_re_aim_starts_afresh_under_the_next_generation() -> None:
     before = a_watch(fire_count=2)
 
-    for edit in ({"condition": "another"}, {"trigger": "change"}, {"verifier": DOCUMENT}):
+    edits: list[dict[str, Any]] = [{"condition": "another"}, {"trigger": "change"}, {"verifier": DOCUMENT}]
+    for edit in edits:
         after = edited(before, **edit)
         assert (after.generation, after.memory, after.fire_count) == (2, a_watch().memory, 2)
     assert edited(before, verifier=COMMAND | {"command": ["true"]}).generation == 1  # the same aim

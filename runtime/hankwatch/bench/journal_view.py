@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple
 
+from hankwatch.bench.met import MetIds
 from hankwatch.events.envelope import Event
 
 _RUN_EDGES = frozenset({"RunStarted", "RunCompleted", "RunFailed", "RunCrashed"})
@@ -119,19 +120,22 @@ class Repeats:
     _count: int = 0
     _run_start: int = 0
     _highest: str = ""
-    _ids: set[str] | None = None
+    _ids: MetIds | None = None
 
     def again(self, event: Event) -> bool:
         """Whether this event, the next of the journal, was there before in its run."""
         if transition(event) == "RunStarted":
+            self.close()
             self._run_start, self._highest, self._ids = self._count, "", None
         if self._ids is None and event.id <= self._highest:
-            before = islice(self.reread(self._count), self._run_start, None)
-            self._ids = {earlier.id for earlier in before}
+            self._ids = MetIds()
+            for earlier in islice(self.reread(self._count), self._run_start, None):
+                self._ids.add(earlier.id)
         self._count += 1
         self._highest = max(self._highest, event.id)
-        if self._ids is None:
-            return False
-        size = len(self._ids)
-        self._ids.add(event.id)
-        return len(self._ids) == size
+        return self._ids is not None and not self._ids.add(event.id)
+
+    def close(self) -> None:
+        """Forget what is remembered."""
+        if self._ids is not None:
+            self._ids.close()

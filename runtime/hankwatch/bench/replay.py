@@ -252,6 +252,7 @@ class _Replay:
                     self._attached.unload_reason = "codon-complete"
                 await codon.aclose()
             case Coming(at_ms):
+                await self._breathe()
                 await self._clock.sleep((at_ms - self._time.now_ms()) / 1000)
             case Moment.PASSED:
                 pass

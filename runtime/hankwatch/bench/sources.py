@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -98,14 +99,15 @@ class Source:
         return self._of_journal() if self.program == ENVELOPE else _Told(self).entries()
 
     def _of_journal(self) -> Iterator[Entry]:
-        part, repeats = Part(self.run, self.codon), Repeats(self._first_events)
-        for event in journal_events(self.path, self.place):
-            if event is None:
-                self.bad_lines += 1
-            elif repeats.again(event):
-                self.replayed += 1
-            elif (covered := part.covers(event)) or part.edge.changes:
-                yield Entry(event.at_ms, event, (), part.edge, covered)
+        part = Part(self.run, self.codon)
+        with closing(Repeats(self._first_events)) as repeats:
+            for event in journal_events(self.path, self.place):
+                if event is None:
+                    self.bad_lines += 1
+                elif repeats.again(event):
+                    self.replayed += 1
+                elif (covered := part.covers(event)) or part.edge.changes:
+                    yield Entry(event.at_ms, event, (), part.edge, covered)
         if self.codon is not None and not _is_among(self.codon, part.codons):
             known = ", ".join(part.codons) or "none"
             raise UsageError(f"{self.path} has no codon {self.codon!r}", hint=f"its codons: {known}")

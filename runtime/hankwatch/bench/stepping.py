@@ -201,8 +201,8 @@ class _Codons:
 
     def first(self, at_ms: int) -> CodonScope:
         """The codon that all of it is taken for: its first."""
-        if self.source.program == ENVELOPE and (started := self._read()):
-            return told_scope(started[0].data)
+        if self.source.program == ENVELOPE and (started := next(self._find(), None)) is not None:
+            return told_scope(started.data)
         codon = self.source.codon or DEFAULT_CODON
         return CodonScope(codon, base_id(codon), codon, None, format_stamp(at_ms))
 
@@ -218,9 +218,13 @@ class _Codons:
 
     def _read(self) -> list[Event]:
         if self._started is None:
-            found = events_with(self.source.path, b'"codon.started"')
-            self._started = [event for event in found if event.type == "codon.started"]
+            self._started = list(self._find())
         return self._started
+
+    def _find(self) -> Iterator[Event]:
+        for event in events_with(self.source.path, b'"codon.started"'):
+            if event.type == "codon.started":
+                yield event
 
 
 def told_scope(data: EventData) -> CodonScope:

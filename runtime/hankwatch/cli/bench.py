@@ -211,7 +211,7 @@ class _Trial:
     def _say(self, attempted: Attempt, estimated: Estimate) -> None:
         source, say = self.source, self.console.print
         say(
-            f"would have fired {attempted.triggers} ×, {cost(estimated)}: {plural(attempted.matched, 'match', 'matches')} "
+            f"would have fired {attempted.triggers:,} ×, {cost(estimated)}: {plural(attempted.matched, 'match', 'matches')} "
             f"in {plural(attempted.events, 'event')} of {output.shown_path(source.path)} ({source.program})"
         )
         if basis := cost_basis(estimated, self._config.model, attempted.triggers):

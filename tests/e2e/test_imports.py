@@ -30,6 +30,7 @@ STREAM = "agent-streams/claude-success.jsonl"
         ("try", NARRATOR, STREAM),
         ("try", NARRATOR, STREAM, "--render"),
         ("try", PRICED, STREAM, "--where", "--timeline"),
+        ("check", "demo", "stock/narrator"),
         ("tail", "journals/recorded-0.10.events.jsonl"),
         ("journal", "stats", "journals/recorded-0.10.events.jsonl"),
         ("runs",),

@@ -1,7 +1,10 @@
 """Text that tries to be more than text, in every place a journal and a call log have for one."""
 
+import re
 from typing import Any
 
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
 from tests.support.stories import Story, call_line
 
 from hankwatch.pages.facts import RunFacts, RunFold
@@ -95,3 +98,22 @@ def read_calls(lines: list[dict[str, Any]]) -> Any:
 
 def _strictly(request: dict[str, Any]) -> dict[str, Any]:
     return request | {"messages": tuple(request["messages"])}
+
+
+def assert_stays_code(comment: str, mark: str) -> None:
+    """Nothing of the texts that hold ``mark`` is markup of a Markdown page, or text outside of code."""
+    own_tags = {"<details>", "</details>", "<summary>", "</summary>", "<sub>", "</sub>"}
+    for token in _flattened(MarkdownIt("commonmark").enable("table").parse(comment)):
+        if token.type in {"code_inline", "fence"}:
+            continue
+        assert token.type not in {"link_open", "image", "blockquote_open", "code_block"}, token
+        if token.type in {"html_block", "html_inline"}:
+            tags = re.sub(r"<code>[^<>]*</code>", "", token.content)
+            assert mark not in tags
+            assert set(re.findall(r"<[^>]*>?", tags)) <= own_tags
+        elif token.type == "text":
+            assert mark not in token.content
+
+
+def _flattened(tokens: list[Token]) -> list[Token]:
+    return [inner for token in tokens for inner in ([token] if token.children is None else _flattened(token.children))]

@@ -1,12 +1,10 @@
 """Whether tool calls repeat: one sequence over and over, or one call again and again among others (spec watchdog 5.4)."""
 
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 from hankwatch.watchdog.policy import WatchdogPolicy
-from hankwatch.watchdog.signatures import Signature
+from hankwatch.watchdog.signatures import DIGEST_BYTES, Signature
 
 _SLOW_FACTOR = 4
 """So many times more copies it takes where polling or waiting is part of the sequence."""
@@ -27,12 +25,14 @@ class CallRepetition:
 class Calls:
     """The calls of a turn, round by round."""
 
-    __slots__ = ("_changed", "_copies", "_every", "_window", "_working", "repetition")
+    __slots__ = ("_answers", "_changed", "_copies", "_every", "_keys", "_window", "_working", "repetition")
 
     def __init__(self, policy: WatchdogPolicy) -> None:
         self._copies = policy.copies
-        self._window: deque[Signature] = deque(maxlen=policy.repeat_call_window)
-        self._changed: deque[bool] = deque(maxlen=policy.repeat_call_window)
+        self._window = policy.repeat_call_window
+        # The window, oldest call first, as packed digests: objects would take most of an agent's memory.
+        self._keys = self._answers = b""
+        self._changed = b""
         self._every = _Tandem(policy.call_lengths)
         self._working = _Tandem(policy.call_lengths)
         self.repetition: CallRepetition | None = None
@@ -40,26 +40,29 @@ class Calls:
 
     def has_news(self, calls: Sequence[Signature]) -> bool:
         """Whether any of a round's calls, not yet added, succeeded in a way that is not in the window."""
-        known = {call.scattered for call in self._window}
-        return any(
-            call.succeeded and call.working and call.asked.tool_class != "wait" and call.scattered not in known
-            for call in calls
-        )
+        known = set(_digests(self._answers))
+        return any(call.progresses and call.scattered not in known for call in calls)
 
     def add_round(self, calls: Sequence[Signature]) -> None:
         """Append the calls that a round made; equal ones count once, and their order within the round does not."""
         if not calls:
             return
-        known = {call.scattered for call in self._window}
+        known = set(_digests(self._answers))
         once = sorted({call.contiguous: call for call in calls}.values(), key=lambda call: call.contiguous)
         for call in once:
-            self._window.append(call)
-            self._changed.append(call.asked.tool_class == "mutate" and call.succeeded and call.scattered not in known)
+            changed = call.tool_class == "mutate" and call.progresses and call.scattered not in known
+            self._append(call, changed=changed)
             self._every.append(call)
             if call.working:
                 self._working.append(call)
         works = any(call.working for call in once)
         self.repetition = self._repetition(once, self._copies, works=works) if self._copies else None
+
+    def _append(self, call: Signature, *, changed: bool) -> None:
+        size = self._window * DIGEST_BYTES
+        self._keys = (self._keys + call.key)[-size:] if size else b""
+        self._answers = (self._answers + call.scattered)[-size:] if size else b""
+        self._changed = (self._changed + bytes([changed]))[-self._window :] if size else b""
 
     def _repetition(self, fresh: Sequence[Signature], copies: int, *, works: bool) -> CallRepetition | None:
         found = self._every.repetition(copies) or (self._working.repetition(copies) if works else None)
@@ -69,16 +72,18 @@ class Calls:
     def _scattered(self, call: Signature, copies: int) -> CallRepetition | None:
         """The rule for a call that comes back among others, unless something else has moved meanwhile."""
         needed = copies * (_SLOW_FACTOR if call.slow else 1) + _SCATTERED_MORE
-        places = [index for index, other in enumerate(self._window) if other.scattered == call.scattered]
+        answers = _digests(self._answers)
+        places = [place for place, answer in enumerate(answers) if answer == call.scattered]
         if len(places) < needed:
             return None
-        answers: dict[bytes, bytes] = {}
-        for other in islice(self._window, places[-needed], None):
-            if answers.setdefault(other.asked.key, other.scattered) != other.scattered:
+        first = places[-needed]
+        seen: dict[bytes, bytes] = {}
+        for key, answer in zip(_digests(self._keys)[first:], answers[first:], strict=True):
+            if seen.setdefault(key, answer) != answer:
                 return None
-        if any(islice(self._changed, places[-2] + 1, None)):
+        if any(self._changed[places[-2] + 1 :]):
             return None
-        return CallRepetition(len(places), (call.asked.name,), scattered=True)
+        return CallRepetition(len(places), (call.name,), scattered=True)
 
 
 class _Tandem:
@@ -88,14 +93,14 @@ class _Tandem:
 
     def __init__(self, max_length: int) -> None:
         self._runs = [0] * max_length
-        self._latest: deque[Signature] = deque(maxlen=max_length)
+        self._latest: tuple[Signature, ...] = ()
 
     def append(self, call: Signature) -> None:
         known = len(self._latest)
         for length, run in enumerate(self._runs, start=1):
             same = length <= known and self._latest[-length].contiguous == call.contiguous
             self._runs[length - 1] = run + 1 if same else 0
-        self._latest.append(call)
+        self._latest = (*self._latest, call)[-max(1, len(self._runs)) :]
 
     def repetition(self, copies: int) -> CallRepetition | None:
         """The shortest sequence that stands at the end often enough."""
@@ -103,7 +108,11 @@ class _Tandem:
             found = run // length + 1
             if found < copies:
                 continue
-            block = list(self._latest)[-length:]
+            block = self._latest[-length:]
             if found >= copies * (_SLOW_FACTOR if any(call.slow for call in block) else 1):
-                return CallRepetition(found, tuple(call.asked.name for call in block), scattered=False)
+                return CallRepetition(found, tuple(call.name for call in block), scattered=False)
         return None
+
+
+def _digests(packed: bytes) -> list[bytes]:
+    return [packed[start : start + DIGEST_BYTES] for start in range(0, len(packed), DIGEST_BYTES)]

@@ -34,7 +34,7 @@ class Progress:
         """Count a round; its calls in the order in which their answers arrived."""
         for call in calls:
             if call.outcome == "error":
-                self._failed(number, call.asked.name)
+                self._failed(number, call.name)
             elif call.succeeded:
                 self.errors, self.tools = 0, ()
         if any(call.succeeded for call in calls):

@@ -45,7 +45,7 @@ _MIN_LETTERS = 0.6
 _WORD_CHAR = rf"[^\W{_CJK}]"
 _TOKEN = re.compile(rf"[{_CJK}]+|{_WORD_CHAR}(?:(?:{_WORD_CHAR}|[./:'’-])*{_WORD_CHAR})?")
 _MIN_CONTENT = 3
-_SUFFIX = re.compile(r"(?<=[a-z]{3})(?:ing|edly|ed|ies|es|s|ly)$")
+_SUFFIX = re.compile(r"(?<=[a-z]{3})(?:ing|edly|ied|ies|ed|es|ly|e|s|y)$")
 
 
 def unmarked(text: str) -> str:

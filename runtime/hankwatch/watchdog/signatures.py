@@ -41,7 +41,7 @@ _SLEEPS = re.compile(
 _IMAGE = re.compile(r"\s*(?:data:[\w.+-]+/[\w.+-]+;base64,|\x89PNG|GIF8|\ufffd?PNG\r?\n)|[^\n]{0,4096}\x00")
 _AN_IMAGE = "image"
 """Stands for every image: that one pixel differs is no progress."""
-_DIGEST_BYTES = 8
+DIGEST_BYTES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +56,9 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Signature:
+class Signature(Asked):
     """A call that counts."""
 
-    asked: Asked
     contiguous: bytes
     """Of key and answer; for an error without its message."""
     scattered: bytes
@@ -70,17 +69,22 @@ class Signature:
     @property
     def succeeded(self) -> bool:
         """Whether it is a success that counts: a note is none."""
-        return self.outcome == "ok" and self.asked.tool_class != "noop"
+        return self.outcome == "ok" and self.tool_class != "noop"
+
+    @property
+    def progresses(self) -> bool:
+        """Whether it is a success of something other than looking, waiting or noting."""
+        return self.outcome == "ok" and self.tool_class in {None, "mutate"}
 
     @property
     def slow(self) -> bool:
         """Whether repeating it is part of its use."""
-        return self.asked.tool_class in {"poll", "wait"}
+        return self.tool_class in {"poll", "wait"}
 
     @property
     def working(self) -> bool:
         """Whether it is more than a look at something pending, or a note."""
-        return self.asked.tool_class not in {"poll", "noop"}
+        return self.tool_class not in {"poll", "noop"}
 
 
 def asked(call: Call, classes: Mapping[str, ToolClass]) -> Asked:
@@ -94,13 +98,13 @@ def answered(call: Asked, result: Result) -> Signature:
     said = result.fingerprint or (_AN_IMAGE if _IMAGE.match(result.text) else fingerprint(result.text))
     scattered = _digest(call.key, result.outcome, said)
     contiguous = _digest(call.key, "error") if result.outcome == "error" else scattered
-    return Signature(call, contiguous, scattered, result.outcome)
+    return Signature(call.name, call.key, call.tool_class, contiguous, scattered, result.outcome)
 
 
 def unanswered(call: Asked, call_id: str, round_number: int) -> Signature:
     """The signatures of a call that its round ended without an answer to: they equal no other's."""
     alone = _digest(b"unanswered", call_id, str(round_number))
-    return Signature(Asked(call.name, alone, call.tool_class), alone, alone, None)
+    return Signature(call.name, alone, call.tool_class, alone, alone, None)
 
 
 def call_key(name: str, args: Mapping[str, Any] | str) -> bytes:
@@ -151,7 +155,7 @@ def _plain(key: str) -> str:
 
 
 def _digest(first: bytes, *parts: str) -> bytes:
-    digest = blake2b(first, digest_size=_DIGEST_BYTES)
+    digest = blake2b(first, digest_size=DIGEST_BYTES)
     for part in parts:
         digest.update(b"\0" + part.encode("utf-8", "surrogatepass"))
     return digest.digest()

@@ -6,7 +6,7 @@ import pytest
 from tests.support.checks import AT, failed, fired, held, played, sentinel, texts, write_check
 from tests.support.recordings import at, event, write_journal
 
-from hankwatch.bench.check.diff import SHOWN_LINES, fires_diff, text_diff, visible
+from hankwatch.bench.check.diff import SHOWN_LINES, file_diff, fires_diff, text_diff, visible
 from hankwatch.bench.check.model import ExpectedFire
 from hankwatch.bench.check.result import CheckResult
 
@@ -104,13 +104,21 @@ async def test_the_journal_of_a_replay_is_the_same_every_time(tmp_path: Path) ->
     (tmp_path / "journal.jsonl").write_text(golden.replace('"message":"2"', '"message":"3"'))
     result = await played(path)
     assert told(result)[0] == "the journal is not journal.jsonl"
-    assert any(line.startswith("| +") and '"message":"2"' in line for line in told(result))
+    assert [line for line in told(result) if line[2:3] in {"-", "+"}] == ["| - data.message: 3", "| + data.message: 2"]
 
 
 def test_a_change_inside_a_long_line_is_shown() -> None:
     before = "x" * 5_000 + "a" + "y" * 5_000
     (minus, plus) = (line for line in text_diff(before, before.replace("a", "b")) if line[2] in "-+")
     assert ("a" in minus, "b" in plus) == (True, True)
+
+
+def test_lines_of_json_are_compared_value_by_value() -> None:
+    before = b'{"text":"a\\nb","n":[1]}\n{"text":"c"}\n'
+    after = b'{"text":"a\\nB","n":[1]}\n{"text":"c"}\n'
+    assert file_diff(before, after) == ("|   text:", "|     a", "| -   b", "| +   B", "|   n: [1]", "|   ---")
+    assert file_diff(b'{"a":1}', b'{"a": 1}') == ('| - {"a":1}', '| + {"a": 1}')
+    assert file_diff(b"{}\nno json", b"{}\nno jason")[-2:] == ("| - no json", "| + no jason")
 
 
 def test_a_long_difference_is_cut_and_says_so() -> None:

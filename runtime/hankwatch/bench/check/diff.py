@@ -3,6 +3,9 @@
 import difflib
 from collections.abc import Iterator, Sequence
 from itertools import groupby
+from typing import Any
+
+import orjson
 
 from hankwatch.bench.check.model import ExpectedFire
 from hankwatch.bench.check.seen import SeenFire
@@ -46,6 +49,13 @@ def quoted(text: str) -> tuple[str, ...]:
     return (*shown_lines, f"{_GUTTER}… {more} more lines") if more else tuple(shown_lines)
 
 
+def file_diff(expected: bytes, actual: bytes) -> tuple[str, ...]:
+    """``text_diff`` of two files; of lines that are JSON each value stands on a line of its own."""
+    before, after = expected.decode("utf-8", "replace"), actual.decode("utf-8", "replace")
+    spread = _spread(before), _spread(after)
+    return text_diff(before, after) if spread[0] == spread[1] else text_diff(*spread)
+
+
 def text_diff(expected: str, actual: str) -> tuple[str, ...]:
     """A unified diff; ``-`` is what was expected, ``+`` what there is."""
     before, after = _lines(expected), _lines(actual)
@@ -54,6 +64,33 @@ def text_diff(expected: str, actual: str) -> tuple[str, ...]:
     before, after = before[start : start + _COMPARED], after[start : start + _COMPARED]
     marked = _marked_lines(before, after)
     return bounded([f"{_GUTTER}{mark} {visible(line)}".rstrip() if mark else f"{_GUTTER}…" for mark, line in marked])
+
+
+def _spread(text: str) -> str:
+    return "\n".join(told for line in text.split("\n") for told in _told_line(line))
+
+
+def _told_line(line: str) -> Iterator[str]:
+    try:
+        value = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        value = None
+    if isinstance(value, dict):
+        yield "---"
+        yield from _told_value(value, "")
+    else:
+        yield line
+
+
+def _told_value(value: Any, name: str) -> Iterator[str]:
+    if isinstance(value, dict) and value:
+        for key, item in value.items():
+            yield from _told_value(item, f"{name}.{key}" if name else key)
+    elif isinstance(value, str) and "\n" in value:
+        yield f"{name}:"
+        yield from (f"  {line}" for line in value.split("\n"))
+    else:
+        yield f"{name}: {value if isinstance(value, str) else orjson.dumps(value).decode()}"
 
 
 def _lines(text: str) -> list[str]:

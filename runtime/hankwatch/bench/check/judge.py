@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from hankwatch.bench.check.assertions import Assessor
-from hankwatch.bench.check.diff import bounded, fires_diff, fires_listed, holds, shown, text_diff
+from hankwatch.bench.check.diff import bounded, file_diff, fires_diff, fires_listed, holds, shown
 from hankwatch.bench.check.load import LoadedCheck, assertions
 from hankwatch.bench.check.model import ExpectedFire, Span
 from hankwatch.bench.check.seen import Seen, SeenFire
@@ -145,8 +145,7 @@ class Judge:
         before, after = _comparable(expected), _comparable(data)
         if before == after:
             return []
-        details = text_diff(before.decode("utf-8", "replace"), after.decode("utf-8", "replace"))
-        return [Miss(pointer, f"{what} is not {ref}", details, NewFile(path, data))]
+        return [Miss(pointer, f"{what} is not {ref}", file_diff(before, after), NewFile(path, data))]
 
 
 def expected_fire(fire: SeenFire, *, with_codon: bool) -> dict[str, Any]:

@@ -41,6 +41,8 @@ def check(
     options = commands.Options(select, update, junit, github, as_json, config, verbosity(context))
     if made_from is None and out is None:
         raise typer.Exit(commands.check(paths or [Path()], options, run=run))
-    if made_from is None or paths or run is not None or select is not None or update or junit is not None or github:
+    if made_from is None:
+        raise UsageError("--out goes with --from RUN", hint="it names the folder that a check made of a run is to be")
+    if paths or run is not None or select is not None or update or junit is not None or github:
         raise UsageError("--from RUN goes with --out DIR alone", hint="make the check first, then carry it out")
     raise typer.Exit(commands.make(made_from, out, options))

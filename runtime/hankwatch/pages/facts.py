@@ -93,7 +93,6 @@ class RunFacts:
     agent_cost: Cost = NOTHING
     sentinel_cost: Cost = NOTHING
     codons: list[CodonFacts] = field(default_factory=list)
-    codon_count: int = 0
     sentinels: list[SentinelFacts] = field(default_factory=list)
     unlisted_sentinel_events: int = 0
     events: list[CitedEvent] = field(default_factory=list)
@@ -130,6 +129,20 @@ class RunFacts:
     """Lines of the call log that are no calls."""
     name: str = ""
     """What a reader calls it on the command line: an id, or a path."""
+
+    @property
+    def shown_codons(self) -> Kept[CodonFacts]:
+        """The first and the last of them."""
+        kept: Kept[CodonFacts] = Kept(self.limits.codons // 2, self.limits.codons // 2)
+        for codon in self.codons:
+            kept.add(codon)
+        return kept
+
+    def anchor_of(self, codon: CodonFacts) -> str:
+        """Where the page shows it; empty when it does not."""
+        half = self.limits.codons // 2
+        shown = codon.anchor <= half or codon.anchor > len(self.codons) - half
+        return f"codon-{codon.anchor}" if shown else ""
 
     @property
     def live(self) -> bool:
@@ -223,8 +236,6 @@ class RunFold:
             self._recorded(facts)
         else:
             self._of_run(facts, run, live=live)
-        facts.codon_count = len(facts.codons)
-        del facts.codons[self._limits.codons :]
         return facts
 
     def _note_misfit(self, _: Exception) -> None:

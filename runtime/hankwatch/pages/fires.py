@@ -279,7 +279,10 @@ class FireFold:
         sentinel.loaded, sentinel.ended = False, str(data.get("reason"))
         calls, final = count_of(data.get("llmCallCount")), data.get("finalCost")
         sentinel.calls += calls
-        sentinel.cost += load.outputs if final is None and load.outputs.known_usd else cost_of(final, unpriced=calls)
+        told = cost_of(final, unpriced=calls)
+        if told.unpriced and load.outputs.known_usd:
+            told = load.outputs
+        sentinel.cost += Cost(told.known_usd, max(told.unpriced, load.outputs.unpriced))
         sentinel.dropped_triggers += count_of(data.get("droppedTriggers")) or load.dropped
         sentinel.dropped_events += count_of(data.get("droppedEvents"))
 

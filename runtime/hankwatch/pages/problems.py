@@ -51,10 +51,10 @@ def _of_run(facts: RunFacts) -> Iterator[Problem]:
             severity: Severity = "warning" if retried or codon.ignored else "failure"
             which = f" (attempt {codon.attempt})" if codon.attempt > 1 or retried else ""
             title = f"Codon {codon.codon_id}{which} failed{note}"
-            yield Problem(severity, title, codon.reason, codon.ended_ms, f"codon-{codon.anchor}")
+            yield Problem(severity, title, codon.reason, codon.ended_ms, facts.anchor_of(codon))
         elif codon.reason and not codon.earlier:
             title = f"Codon {codon.codon_id} reached a limit"
-            yield Problem("warning", title, codon.reason, codon.ended_ms, f"codon-{codon.anchor}")
+            yield Problem("warning", title, codon.reason, codon.ended_ms, facts.anchor_of(codon))
     for failure in facts.failures:
         title = "Fatal error" if failure.fatal else "Error"
         where = f" in codon {failure.codon_id}" if failure.codon_id else ""

@@ -1,7 +1,7 @@
 """When what happened, as bars in lanes: geometry only, in thousandths of the run's time; templates draw it."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hankwatch.pages.codons import CodonFacts
 from hankwatch.pages.facts import BOOKKEEPING_LANE, OTHER_LANE, RunFacts
@@ -113,17 +113,24 @@ def _codon_lanes(facts: RunFacts, axis: _Axis) -> Iterator[Lane]:
     rows: dict[str, list[CodonFacts]] = {}
     for codon in facts.codons:
         if not codon.earlier:
-            key = codon.base_id if codon.base_id in rows or len(rows) < _CODON_ROWS else ""
-            rows.setdefault(key, []).append(codon)
+            row = codon.base_id if codon.base_id in rows or len(rows) < _CODON_ROWS else ""
+            rows.setdefault(row, []).append(codon)
     for base_id, codons in rows.items():
-        bars = []
+        bars: dict[tuple[int, str], Bar] = {}
         for codon in codons:
-            ended_ms = codon.ended_ms if codon.ended_ms is not None else axis.bins.end_ms
-            x, width = axis.between(codon.began_ms, ended_ms)
-            title = f"{codon.codon_id}: {codon.status}, {duration(ended_ms - codon.began_ms)}"
-            bars.append(Bar(x, 3, width, HEIGHT - 6, f"codon {codon.status}", title, f"codon-{codon.anchor}"))
-        summary = _of_codons(codons)
-        yield Lane(base_id or "further codons", summary, tuple(bars), f"codon-{codons[0].anchor}")
+            bar = _of_codon(codon, facts, axis)
+            before = bars.get(key := (int(bar.x), bar.look))
+            if before is not None:  # a run of thousands has no room for each
+                bar = replace(bar, x=before.x, title=f"several, up to {bar.title}")
+            bars[key] = bar
+        yield Lane(base_id or "further codons", _of_codons(codons), tuple(bars.values()), facts.anchor_of(codons[0]))
+
+
+def _of_codon(codon: CodonFacts, facts: RunFacts, axis: _Axis) -> Bar:
+    ended_ms = codon.ended_ms if codon.ended_ms is not None else axis.bins.end_ms
+    x, width = axis.between(codon.began_ms, ended_ms)
+    title = f"{codon.codon_id}: {codon.status}, {duration(ended_ms - codon.began_ms)}"
+    return Bar(x, 3, width, HEIGHT - 6, f"codon {codon.status}", title, facts.anchor_of(codon))
 
 
 def _of_codons(codons: list[CodonFacts]) -> str:

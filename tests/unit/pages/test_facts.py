@@ -11,6 +11,7 @@ from hankwatch.pages.facts import RunFacts, RunFold
 from hankwatch.pages.gather import cite
 from hankwatch.pages.limits import Limits
 from hankwatch.pages.problems import problems
+from hankwatch.pages.timeline import timeline
 from hankwatch.testing import make_event
 
 
@@ -219,3 +220,20 @@ def test_a_codon_that_was_ended_by_a_limit_is_named_with_it() -> None:
     (problem,) = problems(folded(story.events))
     assert (problem.severity, problem.title) == ("warning", "Codon build reached a limit")
     assert problem.text == "cost limit of 0.2 reached (0.25 used)"
+
+
+def test_of_thousands_of_codons_the_first_and_the_last_are_shown_and_all_are_in_the_timeline() -> None:
+    story = Story()
+    story.begin()
+    for n in range(1_000):
+        story.at(100 * n).start_codon(f"build#{n}", baseCodonId="build")
+        story.at(100 * n + 60).end_codon(f"build#{n}", "failed" if n == 500 else "completed")
+    facts = folded(story.events)
+    shown = facts.shown_codons
+    assert (len(facts.codons), len(shown), shown.left_out) == (1_000, 200, 800)
+    (lane,) = timeline(facts).groups[0].lanes
+    assert lane.summary == "1000 ×, 1 failed"
+    assert len(lane.bars) <= 1_001
+    assert [bar.target for bar in lane.bars if bar.look == "codon failed"] == [""]
+    targets = {bar.target for bar in lane.bars} | {problem.target for problem in problems(facts)}
+    assert targets - {""} <= {f"codon-{codon.anchor}" for codon in shown}

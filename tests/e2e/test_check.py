@@ -201,3 +201,12 @@ def test_event_text_does_no_harm_wherever_it_is_told(cli: Cli, options: str) -> 
         assert not any(control in text for control in ("\x1b", "\x07", "\x9b", "\r", "\u202e"))
         obeyed = [line for line in text.splitlines() if line.strip().startswith("::error::x")]
         assert obeyed == []
+
+
+def test_validate_knows_a_check(cli: Cli, folder: Path) -> None:
+    assert cli("validate", "good/check.json").out == "good/check.json: no faults\n"
+    write_check(folder / "odd.check.json", {"fire": {}}, hank="none.json")
+    done = cli("validate", "odd.check.json", "--json")
+    assert (done.code, [fault["pointer"] for fault in done.json["diagnostics"]]) == (1, ["/expect/fire"])
+    sentinel(folder / "check.json")
+    assert cli("validate", "check.json").code == 0

@@ -15,7 +15,7 @@ from hankwatch.config.diagnostics import Diagnostic, Diagnostics
 from hankwatch.config.resources import resource
 from hankwatch.config.source import Document
 from hankwatch.core.clock import SystemClock
-from hankwatch.core.errors import UsageError
+from hankwatch.core.errors import ConfigError, UsageError
 from hankwatch.hank.fault import report
 from hankwatch.hank.load import FILE, LoadedHank, check_sentinel, load_hank
 from hankwatch.hank.model import Hank
@@ -61,6 +61,8 @@ def _check(path: Path, config: Path | None) -> _Checked:
             return _Checked(
                 [*check_sentinel(Path(shown), env=os.environ), *anyio.run(_sentinel_templates, Path(shown))]
             )
+        case "check":
+            return _Checked(_check_faults(Path(shown)))
         case "settings":
             settings = load_settings(environ=os.environ, cwd=Path(), config=Path(shown))
             return _Checked(list(settings.diagnostics), settings)
@@ -89,6 +91,11 @@ def _kind(path: Path) -> str:
         return "hank"
     if path.suffix == ".toml" or path.name == LEGACY_FILE:
         return "settings"
+    if path.name.endswith("check.json"):
+        from hankwatch.bench.check.load import is_check  # loads what plays recordings
+
+        if is_check(path):
+            return "check"
     value: Any = Document.load(path).value
     keys = set(value) if isinstance(value, dict) else set()
     of_sentinels, of_hanks = (
@@ -96,6 +103,16 @@ def _kind(path: Path) -> str:
         for model in (SentinelConfig, Hank)
     )
     return "sentinel" if "hank" not in keys and of_sentinels > of_hanks else "hank"
+
+
+def _check_faults(path: Path) -> list[Diagnostic]:
+    from hankwatch.bench.check.load import load_check
+
+    try:
+        load_check(path)
+    except ConfigError as error:
+        return list(error.diagnostics)
+    return []
 
 
 async def _hank_templates(hank: LoadedHank) -> list[Diagnostic]:

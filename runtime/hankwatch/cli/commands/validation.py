@@ -12,7 +12,7 @@ from hankwatch.cli.commands.application import Config, Json, app, verbosity
 def validate(
     context: typer.Context,
     path: Annotated[
-        Path, typer.Argument(help="A hank.json, its folder, one sentinel config, or a settings file.")
+        Path, typer.Argument(help="A hank.json, its folder, one sentinel config, a check, or a settings file.")
     ] = Path(),
     *,
     config: Config = None,

@@ -136,3 +136,13 @@ async def test_what_has_changed_or_gone_since_is_told(fixtures: Path, tmp_path: 
     with pytest.raises(UsageError, match="is gone"):
         made(ran, tmp_path / "other")
     assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(60)
+async def test_loops_retries_and_failures_of_a_long_run_are_played_as_they_were(fixtures: Path, tmp_path: Path) -> None:
+    ran = await run_here(fixtures / "grand-tour", tmp_path / "run")
+    captured = made(ran, tmp_path / "made")
+    result = await played(captured.path)
+    assert list(result.lines()) == []
+    assert result.fires == len(ran.of("sentinel.triggered")) > 5

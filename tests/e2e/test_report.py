@@ -1,6 +1,7 @@
 """``hankwatch report`` as a reviewer uses it."""
 
 import json
+import os
 import re
 from collections import Counter
 from html.parser import HTMLParser
@@ -134,9 +135,23 @@ def test_an_agents_stream_is_refused_with_the_command_that_makes_a_journal(cli: 
     assert "hankwatch journal import" in done.err
 
 
+def test_a_journal_without_a_readable_event_gets_no_report(cli: Cli, tmp_path: Path) -> None:
+    Story().write(tmp_path / "run")
+    (tmp_path / "run" / ".hankweave" / "events" / "events.jsonl").write_text('{"type": "info"\n' * 3)
+    cli.refused("report", tmp_path / "run", code="usage")
+
+
 def test_a_place_that_takes_no_file_is_named(looker: Cli, tmp_path: Path) -> None:
     done = looker.refused("report", "--out", tmp_path / "missing" / "r.html", code="usage")
     assert "missing/r.html cannot be written" in done.err
+
+
+def test_what_is_no_file_is_not_replaced_by_one(looker: Cli, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for place in (tmp_path / "pipe", tmp_path):
+        done = looker.refused("report", "--out", place, code="usage")
+        assert f"{place} is not a regular file" in done.err
+    assert (tmp_path / "pipe").is_fifo()
 
 
 def test_a_folder_that_the_agent_linked_elsewhere_is_not_written_to(cli: Cli, tmp_path: Path) -> None:

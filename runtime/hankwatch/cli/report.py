@@ -64,6 +64,10 @@ def _facts(source: Source, execution: Execution | None) -> RunFacts:
         for event in reader.read():
             fold.take(event)
         facts = fold.facts(live=live)
+        if not facts.event_count:
+            raise UsageError(
+                f"{source.path} has no event that can be read", hint="`hankwatch journal stats` says what it has"
+            )
         cite(facts, reader.find)
     facts.bad_lines = reader.bad_lines
     facts.misfits += reader.flags["payload-misfit"]
@@ -102,6 +106,9 @@ def _write(page: str, facts: RunFacts, source: Source, execution: Execution | No
         UsageError: it could not be written there.
     """
     path = out or Path(f"{source.path.name.partition('.')[0]}.report.html")
+    if path.exists() and not path.is_file():
+        # To replace a device by a file would break it for everybody.
+        raise UsageError(f"{path} is not a regular file", hint="--out names the file to write")
     try:
         if out is None and execution is not None and _SAFE_ID.fullmatch(facts.run_id):
             path = execution.layout.report(facts.run_id)

@@ -2,7 +2,7 @@
 
 The first process waits before each codon: two are let go, the second is rolled back, the run is stopped. The second
 process resumes it and does all the rest: the second codon again, a loop of three iterations, a retry, an ignored
-failure, a budget that trips, an extension. Six sentinels of all four strategies watch.
+failure, a budget that trips, an extension. Six sentinels of all four strategies watch, and fire the same in a replay.
 """
 
 import json
@@ -12,13 +12,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from tests.support.cli import Cli
 from tests.support.golden import FOLDER, assert_golden, assert_golden_files, cleaner, normalised
 from tests.support.laws import transition
+from tests.support.replays import fires_of, journal, replayed
 from tests.support.runs import Ran, until
 
 from hankwatch.events.catalogue import OPEN_TYPES
+from hankwatch.hank.load import load_hank
 
 NAME = "grand-tour"
 
@@ -85,6 +88,8 @@ def test_the_grand_tour_leaves_the_journal_and_the_reports_it_always_leaves(
     outputs = {path.name: path.read_text(encoding="utf-8") for path in (tmp_path / "out").iterdir()}
     assert outputs.keys() == {"fizz.py", "fizz-1.py", "fizz-again.py"}
     assert outputs["fizz-again.py"] == outputs["fizz-1.py"] == outputs["fizz.py"] + _kit(fixtures)
+    anyio.run(partial(replayed, ran.journal, tmp_path / "replayed", load_hank(fixtures / NAME).sentinels))
+    assert fires_of(journal(tmp_path / "replayed")) == fires_of(events)
 
 
 def _kit(fixtures: Path) -> str:

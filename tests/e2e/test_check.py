@@ -12,7 +12,7 @@ from tests.support.cli import Cli, Done
 from tests.support.recordings import at, event, write_journal
 
 PROJECT = Path(__file__).parents[2]
-RESULT_KEYS = ["check", "file", "outcome", "fires", "entries", "durationSeconds", "misses", "updated"]
+RESULT_KEYS = ["check", "file", "outcome", "fires", "entries", "durationSeconds", "misses", "updated", "notes"]
 MISS_KEYS = ["file", "line", "pointer", "message", "details"]
 
 

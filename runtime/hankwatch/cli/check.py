@@ -133,6 +133,8 @@ def _show(result: CheckResult, console: Console, options: Options) -> None:
     console.print(Text.assemble((f"{result.outcome:<6}", _STYLES[result.outcome]), f"  {result.id}{numbers}"))
     for path in result.updated:
         console.print(f"  updated {output.shown_path(path)}")
+    for note in result.notes:
+        console.print(f"  {note}")
     for line in result.lines():
         console.print(Text(line, style=_colour(line)))
 

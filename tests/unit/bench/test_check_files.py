@@ -162,7 +162,8 @@ async def test_what_it_cannot_be_held_against_is_told_as_its_fault(tmp_path: Pat
             {"recording": "r.jsonl", "sentinel": "it.json"},
             "nobody answers for",
         ),
-        ({}, {"recording": "none.jsonl", "sentinel": "it.json"}, "is no recording"),
+        ({}, {"recording": "r.jsonl", "sentinel": "it.json"}, "nobody answers for"),
+        ({"fires": {"it": 1}}, {"recording": "none.jsonl", "sentinel": "it.json"}, "is no recording"),
         ({"fires": {"it": 1}}, {"recording": "r.jsonl", "sentinel": "it.json", "codon": "x"}, "has no codon 'x'"),
     ):
         result = await played(write_check(tmp_path / "x.check.json", expect, **keys))

@@ -107,6 +107,18 @@ async def test_the_journal_of_a_replay_is_the_same_every_time(tmp_path: Path) ->
     assert [line for line in told(result) if line[2:3] in {"-", "+"}] == ["| - data.message: 3", "| + data.message: 2"]
 
 
+async def test_lines_that_could_not_be_read_are_told_whatever_the_outcome(tmp_path: Path) -> None:
+    sentinel(tmp_path / "sentinel.json")
+    path = write_journal(tmp_path / "recording.jsonl", [event(1)])
+    path.write_text(f"{path.read_text()}no json\n")
+    (tmp_path / "calls.jsonl").write_text("{}\n")
+    result = await played(write_check(tmp_path / "check.json", {"fires": {"it": 1}}))
+    assert (result.outcome, result.notes) == (
+        "passed",
+        ("1 line(s) of recording.jsonl became no event", "1 line(s) of calls.jsonl are no model call"),
+    )
+
+
 def test_a_change_inside_a_long_line_is_shown() -> None:
     before = "x" * 5_000 + "a" + "y" * 5_000
     (minus, plus) = (line for line in text_diff(before, before.replace("a", "b")) if line[2] in "-+")

@@ -31,10 +31,10 @@ class Played:
     """What came of a recording."""
 
     seen: Mapping[str, Seen]
-    journal: bytes | None
+    journal: bytes | None = None
     """Of the replay, where it is compared."""
-    reports: bool
-    """Whether models were answered for."""
+    notes: tuple[str, ...] = ()
+    """What else people should know of it."""
 
 
 async def carry_out(path: Path, sandbox: Sandbox, *, rewrite: bool = False) -> CheckResult:
@@ -57,8 +57,8 @@ async def _told(path: Path, sandbox: Sandbox, seen: Mapping[str, Seen] | None, *
     started = time.perf_counter()
     try:
         check = load_check(path)
-        played = await _play(check, sandbox) if seen is None else Played(seen, None, reports=True)
-        judge = Judge(check, played.seen, sandbox, played.journal, played.reports)
+        played = await _play(check, sandbox) if seen is None else Played(seen)
+        judge = Judge(check, played.seen, sandbox, played.journal)
         misses = await judge.misses()
         updated = update(path, misses) if rewrite else []
     except (ConfigError, UsageError, PathRefused) as error:
@@ -76,6 +76,7 @@ async def _told(path: Path, sandbox: Sandbox, seen: Mapping[str, Seen] | None, *
         description=check.config.description,
         duration_s=time.perf_counter() - started,
         updated=tuple(updated),
+        notes=played.notes,
     )
 
 
@@ -92,23 +93,32 @@ async def _play(check: LoadedCheck, sandbox: Sandbox) -> Played:
     _require_playable(check)
     source = _source(check)
     if not _is_answered(check):
-        return Played(_fires_only(check, source), None, reports=False)
+        return Played(_fires_only(check, source), notes=_notes(check, source.bad_lines))
     with TemporaryDirectory(prefix="hankwatch-check-") as folder:
         redactor = Redactor()
-        client = BuiltinModels() if check.calls is None else CallLogClient(check.calls, redactor=redactor)
-        options = ReplayOptions("live" if check.calls is None else "cassette", deterministic=True)
+        log = CallLogClient(check.calls, redactor=redactor) if check.calls is not None else None
+        options = ReplayOptions("live" if log is None else "cassette", deterministic=True)
         replayed = await replay(
             source,
             check.sentinels,
             Path(folder, "out"),
-            client=client,
+            client=BuiltinModels() if log is None else log,
             sandbox=sandbox,
             redactor=redactor,
             options=options,
         )
         journal = replayed.out.journal
         wanted = journal.read_bytes() if check.config.expect.journal is not None else None
-        return Played(observe(JournalReader(journal).read()), wanted, reports=True)
+        notes = _notes(check, replayed.bad_lines, 0 if log is None else log.bad_lines)
+        return Played(observe(JournalReader(journal).read()), wanted, notes)
+
+
+def _notes(check: LoadedCheck, bad_lines: int, bad_calls: int = 0) -> tuple[str, ...]:
+    found = (
+        (bad_lines, check.config.recording, "became no event"),
+        (bad_calls, check.config.calls, "are no model call"),
+    )
+    return tuple(f"{count} line(s) of {name} {what}" for count, name, what in found if count)
 
 
 def _require_playable(check: LoadedCheck) -> None:
@@ -117,7 +127,8 @@ def _require_playable(check: LoadedCheck) -> None:
     if not check.sentinels:
         raise UsageError("it names nobody who watches", hint="add the key 'sentinel' or 'hank'")
     expect = check.config.expect
-    if not _is_answered(check) and (expect.reports or expect.errors or expect.journal is not None):
+    beyond_fires = expect.reports or expect.errors or expect.journal is not None
+    if not _is_answered(check) and (beyond_fires or not expect.fires):
         models = sorted(model for model in _models(check) if not model.startswith(_BUILTIN))
         raise UsageError(
             f"nobody answers for {', '.join(models)}, so only fires can be expected",

@@ -60,14 +60,10 @@ class Judge:
     sandbox: Sandbox
     journal: bytes | None = None
     """Of the replay; None where it is not compared."""
-    reports: bool = True
-    """False: nobody answered, so there are fires only."""
 
     async def misses(self) -> list[Miss]:
         """Everything that is not as expected, in the order of the check's file."""
-        found = [*self._absent(), *self._fires(), *self._errors()]
-        if self.reports:
-            found += await self._reports()
+        found = [*self._absent(), *self._fires(), *self._errors(), *await self._reports()]
         if self.journal is not None and self.check.config.expect.journal is not None:
             found += self._golden("/expect/journal", self.check.config.expect.journal, self.journal, "the journal")
         return found

@@ -46,6 +46,8 @@ class CheckResult:
     duration_s: float = 0.0
     updated: tuple[Path, ...] = ()
     """Files that ``--update`` wrote."""
+    notes: tuple[str, ...] = ()
+    """What else should be known, whatever the outcome."""
 
     @property
     def counts(self) -> str:
@@ -73,6 +75,7 @@ class CheckResult:
                 for one in self.told
             ],
             "updated": [str(path) for path in self.updated],
+            "notes": list(self.notes),
         }
 
     def lines(self) -> Iterator[str]:

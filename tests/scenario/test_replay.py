@@ -247,7 +247,7 @@ async def test_progress_tells_events_and_bytes(tmp_path: Path) -> None:
     told: list[Progress] = []
     await replayed(path, tmp_path / "out", on_progress=told.append)
     size = path.stat().st_size
-    assert told[-1] == Progress(1_000, size, size)
+    assert told[-1] == Progress(tmp_path / "out", 1_000, size, size)
     assert [one.events for one in told] == sorted(one.events for one in told)
 
 

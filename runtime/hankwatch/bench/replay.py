@@ -57,6 +57,8 @@ class ReplayOptions:
 class Progress:
     """How far a replay is."""
 
+    out: Path
+    """The execution directory it makes."""
     events: int
     read_bytes: int
     total_bytes: int
@@ -285,7 +287,8 @@ class _Replay:
 
     async def _breathe(self) -> None:
         if self._on_progress is not None:
-            self._on_progress(Progress(self._result.events, self._source.place.read_bytes, self._total_bytes))
+            result, read_bytes = self._result, self._source.place.read_bytes
+            self._on_progress(Progress(result.out.root, result.events, read_bytes, self._total_bytes))
         await checkpoint()
 
     def _count(self, event: Event) -> None:

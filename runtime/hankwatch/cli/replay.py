@@ -22,19 +22,25 @@ _ERROR_CHARS = 2_000
 
 def replay(request: ReplayRequest, *, as_json: bool, verbose: int) -> int:
     """Replay and say what came of it; 0, or 130 when a signal ended it first."""
-    with _progress(quiet=verbose < 0) as on_progress:
-        result = anyio.run(partial(_replay, request, on_progress))
-    console = output.people(as_json=as_json)
+    last: list[Progress] = []
+    with _shown(quiet=verbose < 0) as show:
+
+        def note(progress: Progress) -> None:
+            last[:] = [progress]
+            show(progress)
+
+        result = anyio.run(partial(_replay, request, note))
     if result is None:
-        output.stderr().print("Interrupted; the journal so far is whole and says so.")
+        where = "".join(f" in {output.shown_path(progress.out)}" for progress in last)
+        output.stderr().print(f"Interrupted; the journal{where} is whole and says so.")
         return _INTERRUPTED
     if as_json:
         output.print_json(_json(result))
-    _tell(result, console)
+    _tell(result, output.people(as_json=as_json))
     return 0
 
 
-async def _replay(request: ReplayRequest, on_progress: Callable[[Progress], None] | None) -> Replayed | None:
+async def _replay(request: ReplayRequest, on_progress: Callable[[Progress], None]) -> Replayed | None:
     """The result, or None when SIGINT or SIGTERM came before it."""
     result: Replayed | None = None
     with anyio.open_signal_receiver(*_STOPS) as signals:
@@ -54,11 +60,11 @@ async def _replay(request: ReplayRequest, on_progress: Callable[[Progress], None
 
 
 @contextmanager
-def _progress(*, quiet: bool) -> Iterator[Callable[[Progress], None] | None]:
-    """A bar on a terminal's stderr; None elsewhere, where nobody would see it move."""
+def _shown(*, quiet: bool) -> Iterator[Callable[[Progress], None]]:
+    """A bar on a terminal's stderr; nothing elsewhere, where nobody would see it move."""
     console = output.stderr()
     if quiet or not console.is_terminal:
-        yield None
+        yield lambda _: None
         return
     from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar

@@ -1,7 +1,7 @@
 """hankwatch: an event-stream sentinel runtime for supervised coding agents.
 
 The public names below are imported when they are first used, so that ``import hankwatch`` costs nothing;
-``hankwatch.testing`` is public too. Everything else is private.
+``hankwatch.agent`` and ``hankwatch.testing`` are public too. Everything else is private.
 """
 
 from importlib import import_module
@@ -15,10 +15,21 @@ if TYPE_CHECKING:
     from hankwatch.runner.run import RunResult
     from hankwatch.sentinels.manager import SentinelManager
     from hankwatch.stream import EventStream, Journal
+    from hankwatch.watchdog import Watchdog
 
 __version__ = "0.1.0"
 
-__all__ = ["Event", "EventStream", "Journal", "Replayed", "RunResult", "SentinelManager", "replay", "run_hank"]
+__all__ = [
+    "Event",
+    "EventStream",
+    "Journal",
+    "Replayed",
+    "RunResult",
+    "SentinelManager",
+    "Watchdog",
+    "replay",
+    "run_hank",
+]
 
 _HOMES = {
     "Event": "hankwatch.events",
@@ -28,6 +39,7 @@ _HOMES = {
     "RunResult": "hankwatch.runner.run",
     "SentinelManager": "hankwatch.sentinels.manager",
     "replay": "hankwatch.replaying",
+    "Watchdog": "hankwatch.watchdog",
     "run_hank": "hankwatch.app",
 }
 

@@ -11,7 +11,7 @@ from tests.support.watchdog import call, feeds_of
 
 from hankwatch.watchdog.policy import WatchdogPolicy
 from hankwatch.watchdog.signals import Delta, RoundEnd, RoundStart, Signal, TurnStart
-from hankwatch.watchdog.watchdog import Watchdog
+from hankwatch.watchdog.core import WatchdogCore
 
 pytestmark = pytest.mark.benchmark
 
@@ -90,7 +90,7 @@ def us_each(signals: Sequence[Signal]) -> float:
     """CPU microseconds per signal, the median of a few rounds; every round feeds a new watchdog."""
     rounds = []
     for _ in range(ROUNDS):
-        watchdog = Watchdog(WatchdogPolicy())
+        watchdog = WatchdogCore(WatchdogPolicy())
         watchdog.feed(TurnStart(), 0.0)
         before = time.process_time()
         for signal in signals:
@@ -127,7 +127,7 @@ def test_a_call_is_cheap() -> None:
 @pytest.mark.parametrize("name", TEXTS)
 def test_the_state_is_small_after_a_million_characters(name: str) -> None:
     policy = WatchdogPolicy(max_think_nudges=0, interrupt_on_cap=False, min_armed_sentences=10**9)
-    watchdog = Watchdog(policy)
+    watchdog = WatchdogCore(policy)
     for number in range(40):
         watchdog.feed(RoundStart(), 0.0)
         watchdog.feed(Delta("thinking", TEXTS[name][: CHARS // 4]), 0.0)

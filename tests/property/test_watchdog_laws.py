@@ -13,7 +13,7 @@ from tests.support.watchdog import Feed, a_turn, call, calling, feeds_of, run, w
 from hankwatch.watchdog.policy import WatchdogPolicy
 from hankwatch.watchdog.segments import Segment, Segmenter
 from hankwatch.watchdog.signals import Delta, Interrupt, Nudge, Retry, RoundEnd, RoundStart, TurnStart
-from hankwatch.watchdog.watchdog import Watchdog
+from hankwatch.watchdog.core import WatchdogCore
 
 SENTENCES = [
     "The lock is taken before the queue is read. ",
@@ -136,7 +136,7 @@ def test_the_cut_into_deltas_changes_no_action(turns: Any, policy: dict[str, Any
 @given(RUNS, POLICIES)
 def test_actions_are_bounded_by_refractory_and_cap(turns: Any, policy: dict[str, Any]) -> None:
     limits = WatchdogPolicy(**policy)
-    watchdog = Watchdog(limits)
+    watchdog = WatchdogCore(limits)
     for turn in turns:
         nudges: list[tuple[Nudge, float]] = []
         interrupts = 0

@@ -18,7 +18,7 @@ from hankwatch.watchdog.signals import (
     Signal,
     TurnStart,
 )
-from hankwatch.watchdog.watchdog import Watchdog
+from hankwatch.watchdog.core import WatchdogCore
 
 Feed = tuple[Signal, float]
 """A signal and its instant in seconds."""
@@ -28,7 +28,7 @@ Cut = Callable[[str], Iterable[str]]
 
 def run(feeds: Iterable[Feed], **policy: Any) -> list[Action]:
     """All actions of a new watchdog over these feeds."""
-    watchdog = Watchdog(WatchdogPolicy(**policy))
+    watchdog = WatchdogCore(WatchdogPolicy(**policy))
     return [action for signal, at_s in feeds for action in watchdog.feed(signal, at_s)]
 
 

@@ -1,6 +1,6 @@
 """The loop watchdog: sees that an agent is stuck, nudges it, interrupts it at a cap (spec watchdog)."""
 
+from hankwatch.watchdog.listener import Steering, Watchdog
 from hankwatch.watchdog.policy import WatchdogPolicy
-from hankwatch.watchdog.watchdog import Watchdog
 
-__all__ = ["Watchdog", "WatchdogPolicy"]
+__all__ = ["Steering", "Watchdog", "WatchdogPolicy"]

@@ -34,7 +34,7 @@ _COMMENTARY = frozenset(
 _MAX_DEPTH = 64
 """Arguments nested deeper are not told apart."""
 _MAX_NAME_CHARS = 80
-_COMMANDS = ("command", "cmd", "script")
+_COMMANDS = ("command", "commands", "cmd", "script")
 _SLEEPS = re.compile(
     r"""(?:^|[;&|({"'`]|\b(?:do|then|else|sudo)\b)\s*(?:/bin/)?sleep\s+["']?[\d.$]|\bStart-Sleep\b""", re.MULTILINE
 )

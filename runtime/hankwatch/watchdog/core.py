@@ -25,7 +25,7 @@ _MAX_ROUND_CALLS = 256
 """A response with more calls is judged by its first ones."""
 
 
-class Watchdog:
+class WatchdogCore:
     """One agent's watchdog; a sub-agent has its own. No clock, no I/O: instants are arguments.
 
     A delta or a call outside a round opens one, and a round that is open when the next one starts ends there.

@@ -1,13 +1,18 @@
 """Text that tries to be more than text, in every place a journal and a call log have for one."""
 
+import json
 import re
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from tests.support.stories import Story, call_line
 
-from hankwatch.pages.facts import RunFacts, RunFold
+from hankwatch.llm.recorded import RecordedCalls
+from hankwatch.pages.facts import RunFacts
+from hankwatch.pages.fold import RunFold
 from hankwatch.pages.gather import add_calls, cite
 
 NASTIES = [
@@ -85,19 +90,13 @@ def facts_of(story: Story, lines: list[dict[str, Any]], name: str) -> RunFacts:
     facts = fold.facts(live=False)
     facts.name = facts.hank = name
     cite(facts, lambda ids: (event for event in story.events if event.id in ids))
-    add_calls(facts, read_calls(lines))
+    with TemporaryDirectory() as folder:
+        log = Path(folder) / "calls.jsonl"
+        log.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        calls = RecordedCalls(log)
+        add_calls(facts, calls)
+    assert calls.bad_lines == 0
     return facts
-
-
-def read_calls(lines: list[dict[str, Any]]) -> Any:
-    """The lines of a call log as calls."""
-    from hankwatch.llm.recorded import _Line
-
-    return [_Line.model_validate(line | {"request": _strictly(line["request"])}).call() for line in lines]
-
-
-def _strictly(request: dict[str, Any]) -> dict[str, Any]:
-    return request | {"messages": tuple(request["messages"])}
 
 
 def assert_stays_code(comment: str, mark: str) -> None:

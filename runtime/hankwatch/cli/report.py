@@ -12,7 +12,8 @@ from hankwatch.core.files import open_folder_below, replace_at, replace_file
 from hankwatch.llm.recorded import RecordedCalls
 from hankwatch.options import base_dir
 from hankwatch.pages.digest import digest
-from hankwatch.pages.facts import RunFacts, RunFold
+from hankwatch.pages.facts import RunFacts
+from hankwatch.pages.fold import RunFold
 from hankwatch.pages.gather import add_calls, cite
 from hankwatch.runner.execution import Execution, open_execution
 from hankwatch.runner.summary import is_live

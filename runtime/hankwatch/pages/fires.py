@@ -1,7 +1,7 @@
 """What sentinels did: their fires, what each said, what it cost, what was lost."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import orjson
@@ -189,17 +189,17 @@ class FireFold:
                 pass
         return None
 
-    def close(self) -> None:
-        """What sentinels that are still loaded have spent and lost so far."""
-        for (sentinel_id, _), load in self._loads.items():
-            sentinel = self.sentinels[sentinel_id]
-            sentinel.cost += load.outputs
-            sentinel.dropped_triggers += load.dropped
-        self._loads.clear()
+    def facts(self) -> list[SentinelFacts]:
+        """All of them as they stand now, with what those that are still loaded have spent and lost so far."""
+        found = {sentinel_id: replace(sentinel) for sentinel_id, sentinel in self.sentinels.items()}
+        _settle(found, self._loads)
+        return list(found.values())
 
     def _load(self, key: tuple[str, str]) -> _Load:
         if key not in self._loads and len(self._loads) >= _MAX_LOADS:
-            self.close()  # no run has that many at once; a journal that says so must not fill the memory
+            # No run has that many at once; a journal that says so must not fill the memory.
+            _settle(self.sentinels, self._loads)
+            self._loads.clear()
         return self._loads.setdefault(key, _Load())
 
     def _loaded(self, sentinel: SentinelFacts, data: EventData) -> None:
@@ -285,6 +285,13 @@ class FireFold:
         sentinel.cost += Cost(told.known_usd, max(told.unpriced, load.outputs.unpriced))
         sentinel.dropped_triggers += count_of(data.get("droppedTriggers")) or load.dropped
         sentinel.dropped_events += count_of(data.get("droppedEvents"))
+
+
+def _settle(sentinels: Mapping[str, SentinelFacts], loads: Mapping[tuple[str, str], _Load]) -> None:
+    """Add what loads without an end have spent and lost."""
+    for (sentinel_id, _), load in loads.items():
+        sentinels[sentinel_id].cost += load.outputs
+        sentinels[sentinel_id].dropped_triggers += load.dropped
 
 
 def _mark_retried(sentinel: SentinelFacts, answered: Fire) -> None:

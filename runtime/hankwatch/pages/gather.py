@@ -25,6 +25,7 @@ def cite(facts: RunFacts, find: FindEvents) -> None:
     wanted: dict[str, list[Fire]] = {}
     uncited = 0
     for fire in _shown_fires(facts):
+        fire.events = []
         for event_id in fire.event_ids:
             if event_id in wanted or len(wanted) < facts.limits.events:
                 wanted.setdefault(event_id, []).append(fire)
@@ -48,6 +49,7 @@ def add_calls(facts: RunFacts, calls: Iterable[RecordedCall]) -> None:
     by_id: dict[str, Fire] = {}
     by_label: dict[tuple[str, str, int], list[Fire]] = {}
     for fire in _shown_fires(facts):
+        fire.calls = []
         if fire.call_id is not None:
             by_id[fire.call_id] = fire
         by_label.setdefault((fire.sentinel_id, fire.codon_id, fire.number), []).append(fire)

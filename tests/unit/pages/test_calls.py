@@ -10,7 +10,8 @@ import pytest
 from tests.support.stories import Story, call_line, eventful_story
 
 from hankwatch.llm.recorded import RecordedCalls
-from hankwatch.pages.facts import RunFacts, RunFold
+from hankwatch.pages.facts import RunFacts
+from hankwatch.pages.fold import RunFold
 from hankwatch.pages.gather import add_calls
 from hankwatch.pages.limits import Limits
 

@@ -7,10 +7,12 @@ from typing import Any
 from tests.support.stories import Story, eventful_story
 
 from hankwatch.events.envelope import Event
-from hankwatch.pages.facts import RunFacts, RunFold
+from hankwatch.pages.facts import RunFacts
+from hankwatch.pages.fold import RunFold
 from hankwatch.pages.gather import cite
 from hankwatch.pages.limits import Limits
 from hankwatch.pages.problems import problems
+from hankwatch.pages.render import html
 from hankwatch.pages.timeline import timeline
 from hankwatch.testing import make_event
 
@@ -237,3 +239,18 @@ def test_of_thousands_of_codons_the_first_and_the_last_are_shown_and_all_are_in_
     assert [bar.target for bar in lane.bars if bar.look == "codon failed"] == [""]
     targets = {bar.target for bar in lane.bars} | {problem.target for problem in problems(facts)}
     assert targets - {""} <= {f"codon-{codon.anchor}" for codon in shown}
+
+
+def test_the_facts_of_a_live_run_can_be_asked_for_again_and_again() -> None:
+    story, _ = eventful_story()
+    fold, half = RunFold(), len(story.events) // 2
+    for event in story.events[:half]:
+        fold.take(event)
+    early = fold.facts(live=True)
+    cite(early, lambda ids: (event for event in story.events[:half] if event.id in ids))
+    for event in story.events[half:]:
+        fold.take(event)
+    late, whole = fold.facts(live=False), cited(story)
+    cite(late, lambda ids: (event for event in story.events if event.id in ids))
+    assert early.status == "running"
+    assert html(late) == html(whole)

@@ -134,3 +134,15 @@ async def test_what_no_file_offset_can_be_is_refused(path: Path, cursor: int) ->
     with pytest.raises(UsageError, match="no cursor"):
         await anext(JournalReader(path).tail(cursor, clock=VirtualClock()))
     assert list(JournalReader(path).read(2**53 - 1)) == []
+
+
+def test_events_are_found_by_their_ids_whoever_wrote_their_lines(path: Path) -> None:
+    batch = events("a", "b", "c", "d")
+    ours, other, foreign, torn = (orjson.dumps(event.envelope()) for event in batch)
+    spaced = foreign.replace(b'{"id":', b'{ "id" : ')
+    path.write_bytes(b"\n".join([ours, other, b"no event", spaced, torn[:-5]]))
+    wanted = {batch[0].id, batch[2].id, batch[3].id, "unknown"}
+    found = list(JournalReader(path).find(wanted))
+    assert [message(event) for event in found] == ["a", "c"]
+    assert [event.size_bytes for event in found] == [len(ours) + 1, len(spaced) + 1]
+    assert found[0].cursor == len(ours) + 1

@@ -83,15 +83,27 @@ class Rollback:
         failed = await self._carry_out(plan, choice, changes)
         self._tell(choice, changes, walked, failed)
         await continue_run()
+        await self._clean_up(plan, completed)
+
+    async def _clean_up(self, plan: MovePlan, completed: RollbackCompleted) -> None:
+        """Tell the rest; where something is in the way it stands all the same, and ``recover`` cleans up."""
         try:
             kept = await anyio.to_thread.run_sync(_finish, self.archive, plan)
             if kept is not None:
                 self.emit(kept)
-        except OSError as error:  # it stands all the same; ``recover`` cleans up
-            self.emit(
-                Info(message=f"What the rollback displaced is still in {_FOLDER}/: {error}", code="rollback-left")
-            )
+        except OSError as error:
+            self.emit(completed)
+            self._tell_left(error)
+            return
         self.emit(completed)
+        try:
+            # Only now: while the plan is there, a process after a kill knows what is left to tell.
+            await anyio.to_thread.run_sync(plan.discard)
+        except OSError as error:
+            self._tell_left(error)
+
+    def _tell_left(self, error: OSError) -> None:
+        self.emit(Info(message=f"What the rollback displaced is still in {_FOLDER}/: {error}", code="rollback-left"))
 
     async def _plan(self, choice: Choice, globs: Globs) -> Changes:
         target = await self.checkpoints.files(choice.target.sha)
@@ -232,11 +244,16 @@ class Recovered:
         return (told,) if self.kept is None else (told, self.kept)
 
 
-def recover(layout: Layout, archive: Archive, run_exists: Callable[[str], bool]) -> Recovered | None:
+def recover(
+    layout: Layout,
+    archive: Archive,
+    run_exists: Callable[[str], bool],
+    tell: Callable[[Recovered], object] = bool,
+) -> Recovered | None:
     """Settle a rollback that a killed process left; None without one. Blocks, for a thread.
 
     To be called under the execution's lock before anything else touches the workspace. ``run_exists`` tells whether
-    the journal has a RunStarted of that run.
+    the journal has a RunStarted of that run. ``tell`` is called, in this thread, before the last trace is removed.
 
     Raises:
         CheckpointFailed: it can neither be finished nor taken back; nothing is lost, and it may be tried again.
@@ -247,15 +264,20 @@ def recover(layout: Layout, archive: Archive, run_exists: Callable[[str], bool])
     try:
         if plan.state == "done" and run_exists(plan.note["toRun"]):
             kept = _finish(archive, plan)
-            return Recovered(RollbackCompleted.model_validate(plan.note["completed"]), kept)
+            recovered = Recovered(RollbackCompleted.model_validate(plan.note["completed"]), kept)
+            tell(recovered)
+            plan.discard()
+            return recovered
         plan.undo()
     except OSError as error:
         raise CheckpointFailed("settling an interrupted rollback", str(error)) from error
-    return Recovered(None)
+    recovered = Recovered(None)
+    tell(recovered)
+    return recovered
 
 
 def _finish(archive: Archive, plan: MovePlan) -> Info | None:
-    """Let the manifest follow, keep what no checkpoint has, forget the rest."""
+    """Let the manifest follow and keep what no checkpoint has; the rest goes with the plan."""
     targets = set(plan.note["archived"])
     archive.forget(e for e in archive.entries if e.target in targets and not os.path.lexists(plan.root / e.target))
     home = plan.folder.with_name(KEPT) / plan.note["toRun"]
@@ -266,7 +288,6 @@ def _finish(archive: Archive, plan: MovePlan) -> Info | None:
             (plan.folder / SAFE / path).rename(home / path)
         if os.path.lexists(home / path):
             kept.append(clean_text(path))
-    plan.discard()
     if not kept:
         return None
     message = (

@@ -1,17 +1,18 @@
 """Takes the run of an execution back: what can be gone back to, the rollback, and what a killed one left."""
 
 from collections.abc import Callable
-from functools import partial
 
+import anyio.from_thread
 import anyio.to_thread
 
 from hankwatch.core.errors import CheckpointFailed, RollbackRefused
+from hankwatch.events.payload import Payload
 from hankwatch.events.run import RollbackCompleted
 from hankwatch.runner.checkpoints import Checkpoints
 from hankwatch.runner.context import RunContext
 from hankwatch.runner.control import GoBack
 from hankwatch.runner.rigs import copied_places
-from hankwatch.runner.rollback import Rollback, recover
+from hankwatch.runner.rollback import Recovered, Rollback, recover
 from hankwatch.runner.rollback_plan import ThreadCodon, To, choose
 from hankwatch.runner.snapshots import snapshot
 from hankwatch.runner.state import CodonRecord, RunState
@@ -93,11 +94,16 @@ async def settle(context: RunContext) -> None:
     """
     ledger, stream, layout = context.ledger, context.stream, context.layout
     known = {run.run_id for run in ledger.state.runs}
-    recovered = await anyio.to_thread.run_sync(partial(recover, layout, context.archive, known.__contains__))
-    if recovered is None:
-        return
-    stream.emit(*recovered.infos())
-    if (finished := recovered.finished) is not None:
-        told = JournalReader(layout.journal).read(types={RollbackCompleted.TYPE})
-        if all(event.data["toRun"] != finished.to_run for event in told):
-            stream.emit(finished, snapshot(ledger))
+
+    def tell(recovered: Recovered) -> None:
+        last: tuple[Payload, ...] = ()
+        if (finished := recovered.finished) is not None:
+            told = JournalReader(layout.journal).read(types={RollbackCompleted.TYPE})
+            if all(event.data["toRun"] != finished.to_run for event in told):
+                last = (finished, snapshot(ledger))
+        stream.emit(*recovered.infos(), *last)
+
+    def from_thread(recovered: Recovered) -> None:
+        anyio.from_thread.run_sync(tell, recovered)
+
+    await anyio.to_thread.run_sync(recover, layout, context.archive, known.__contains__, from_thread)

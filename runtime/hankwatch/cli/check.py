@@ -11,16 +11,18 @@ from rich.console import Console
 from rich.text import Text
 
 from hankwatch.bench.check.capture import capture, run_events
-from hankwatch.bench.check.carry import carry_out, hold_against
+from hankwatch.bench.check.carry import OnProgress, carry_out, hold_against
 from hankwatch.bench.check.load import check_id, find_checks
 from hankwatch.bench.check.result import CheckResult, exit_code, summary
 from hankwatch.bench.check.seen import Seen, observe
 from hankwatch.bench.check.selection import selector
+from hankwatch.bench.replay import Progress
 from hankwatch.bench.sources import open_source
 from hankwatch.cli import output
 from hankwatch.cli.settings import cli_settings
 from hankwatch.core.clock import SystemClock
 from hankwatch.core.errors import UsageError
+from hankwatch.core.text import strip_controls
 from hankwatch.options import base_dir
 from hankwatch.runner.execution import find_run
 from hankwatch.sandbox.sandbox import Sandbox
@@ -115,13 +117,29 @@ async def _carry_out(
 ) -> None:
     async with Sandbox(clock=SystemClock()) as sandbox:
         for number, path in enumerate(files, 1):
-            with output.working(f"[{number}/{len(files)}] {check_id(path)}"):
+            with _progress(f"[{number}/{len(files)}] {check_id(path)}") as on_progress:
                 if seen is None:
-                    result = await carry_out(path, sandbox, rewrite=options.update)
+                    result = await carry_out(path, sandbox, rewrite=options.update, on_progress=on_progress)
                 else:
                     result = await hold_against(path, seen, sandbox)
             results.append(result)
             _show(result, console, options)
+
+
+@contextmanager
+def _progress(what: str) -> Iterator[OnProgress]:
+    """On a terminal's stderr: which check it is, and how much of its recording is played."""
+    console = output.stderr()
+    if not console.is_terminal:
+        yield lambda _: None
+        return
+    with console.status(Text(strip_controls(what))) as status:
+
+        def show(progress: Progress) -> None:
+            part = progress.read_bytes / max(progress.total_bytes, 1)
+            status.update(Text(strip_controls(f"{what}  {part:.0%}, {progress.events:,} events")))
+
+        yield show
 
 
 def _show(result: CheckResult, console: Console, options: Options) -> None:

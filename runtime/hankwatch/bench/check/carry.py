@@ -1,7 +1,7 @@
 """A check carried out: its sentinels on its recording, or its expectations on a run that was."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,7 +12,7 @@ from hankwatch.bench.check.load import LoadedCheck, check_id, load_check
 from hankwatch.bench.check.result import CheckResult, told_fault, told_miss
 from hankwatch.bench.check.seen import RESOURCE, Seen, SeenError, SeenFire, observe
 from hankwatch.bench.check.update import update
-from hankwatch.bench.replay import EVERYTHING, ReplayOptions, replay
+from hankwatch.bench.replay import EVERYTHING, Progress, ReplayOptions, replay
 from hankwatch.bench.sources import Source, open_source
 from hankwatch.config.diagnostics import Diagnostic
 from hankwatch.core.errors import ConfigError, PathRefused, UsageError
@@ -23,6 +23,7 @@ from hankwatch.llm.cassette import CallLogClient
 from hankwatch.sandbox.sandbox import Sandbox
 from hankwatch.stream.reader import JournalReader
 
+OnProgress = Callable[[Progress], None]
 _BUILTIN = "builtin/"
 
 
@@ -37,15 +38,17 @@ class Played:
     """What else people should know of it."""
 
 
-async def carry_out(path: Path, sandbox: Sandbox, *, rewrite: bool = False) -> CheckResult:
+async def carry_out(
+    path: Path, sandbox: Sandbox, *, rewrite: bool = False, on_progress: OnProgress | None = None
+) -> CheckResult:
     """Play the recording of the check at ``path`` and compare; with ``rewrite`` write what may be written anew.
 
-    Depends on nothing but the files of the check: not on settings, the environment or the time.
+    ``on_progress`` is told now and then how far the replay is. Depends on nothing but the files of the check: not on settings, the environment or the time.
 
     Raises:
         InfrastructureError: the replay could not be written.
     """
-    return await _told(path, sandbox, None, rewrite=rewrite)
+    return await _told(path, sandbox, None, rewrite=rewrite, on_progress=on_progress)
 
 
 async def hold_against(path: Path, seen: Mapping[str, Seen], sandbox: Sandbox) -> CheckResult:
@@ -53,11 +56,18 @@ async def hold_against(path: Path, seen: Mapping[str, Seen], sandbox: Sandbox) -
     return await _told(path, sandbox, seen, rewrite=False)
 
 
-async def _told(path: Path, sandbox: Sandbox, seen: Mapping[str, Seen] | None, *, rewrite: bool) -> CheckResult:
+async def _told(
+    path: Path,
+    sandbox: Sandbox,
+    seen: Mapping[str, Seen] | None,
+    *,
+    rewrite: bool,
+    on_progress: OnProgress | None = None,
+) -> CheckResult:
     started = time.perf_counter()
     try:
         check = load_check(path)
-        played = await _play(check, sandbox) if seen is None else Played(seen)
+        played = await _play(check, sandbox, on_progress) if seen is None else Played(seen)
         judge = Judge(check, played.seen, sandbox, played.journal)
         misses = await judge.misses()
         updated = update(path, misses) if rewrite else []
@@ -84,7 +94,7 @@ def _as_fault(path: Path, error: UsageError | PathRefused) -> Diagnostic:
     return Diagnostic(str(path), "", error.code, str(error), error.hint)
 
 
-async def _play(check: LoadedCheck, sandbox: Sandbox) -> Played:
+async def _play(check: LoadedCheck, sandbox: Sandbox, on_progress: OnProgress | None) -> Played:
     """Its sentinels on its recording.
 
     Raises:
@@ -106,6 +116,7 @@ async def _play(check: LoadedCheck, sandbox: Sandbox) -> Played:
             sandbox=sandbox,
             redactor=redactor,
             options=options,
+            on_progress=on_progress,
         )
         journal = replayed.out.journal
         wanted = journal.read_bytes() if check.config.expect.journal is not None else None

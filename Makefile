@@ -7,7 +7,7 @@ PYTEST := $(BIN)/python -m pytest
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test test-fast soak bench constraints schemas clean
+.PHONY: help demo check test test-fast soak bench constraints schemas docs clean
 
 help:  ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | column -t -s '	'
@@ -25,12 +25,13 @@ $(VENV)/.installed: constraints.txt pyproject.toml
 demo: $(VENV)/.installed  ## Run the shipped hank offline and show what its sentinels wrote
 	@$(BIN)/hankwatch demo
 
-check: $(VENV)/.installed  ## Lint, types, layers, fresh schemas
+check: $(VENV)/.installed  ## Lint, types, layers, fresh schemas and reference pages
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m hankwatch.schemas --check
+	$(BIN)/python -m hankwatch.reference --check
 
 test: $(VENV)/.installed  ## Every test but the long runs (under 10 minutes on 2 cores)
 	$(PYTEST) -n $(WORKERS)
@@ -46,6 +47,9 @@ bench: $(VENV)/.installed  ## Ratios measured side by side in one run
 
 schemas: $(VENV)/.installed  ## Write schemas/ anew from the models
 	$(BIN)/python -m hankwatch.schemas
+
+docs: $(VENV)/.installed  ## Write docs/reference/ anew from the code
+	$(BIN)/python -m hankwatch.reference
 
 constraints: $(VENV)/.installed  ## Resolve constraints.txt anew
 	$(BIN)/python -m pip install --quiet uv

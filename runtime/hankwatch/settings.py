@@ -32,14 +32,15 @@ _LOG = logging.getLogger(__name__)
 FILE = "hankwatch.toml"
 LEGACY_FILE = "hankweave.json"
 _PREFIX = "HANKWATCH_"
-_NOT_SETTINGS = {
-    "HANKWATCH_PROCESS",
-    "HANKWATCH_CASES",
-    "HANKWATCH_MODEL",
-    "HANKWATCH_SYSTEM_PROMPT",
-    "HANKWATCH_TURN",
-    "HANKWATCH_SESSION_ID",
+NOT_SETTINGS: Mapping[str, str] = {
+    "HANKWATCH_PROCESS": "Marks every process of a run, as run/codon/attempt, so that none is left behind.",
+    "HANKWATCH_TURN": "For an `exec:` command: which turn of its session is asked for, from 1.",
+    "HANKWATCH_SESSION_ID": "For an `exec:` command: the session to go on with; not set on the first turn.",
+    "HANKWATCH_MODEL": "For an `exec:` command: the codon's model.",
+    "HANKWATCH_SYSTEM_PROMPT": "For an `exec:` command: the system prompt, when there is one.",
+    "HANKWATCH_CASES": "For this project's own tests: another folder of conformance cases.",
 }
+"""Variables with our prefix that set nothing, and what they are for."""
 _SECRET = re.compile(r"key|token|secret|passw|credential", re.IGNORECASE)
 _WORDS = {"1": True, "yes": True, "on": True, "0": False, "no": False, "off": False}
 
@@ -185,6 +186,13 @@ def find_file(environ: Mapping[str, str], cwd: Path, hank_dir: Path | None) -> P
     return next((place for place in places if place.is_file()), None)
 
 
+def variables() -> Mapping[str, Name]:
+    """Environment variable -> the setting it sets; ours follow those of 0.10, because the later one wins."""
+    ours = {_PREFIX + "_".join(name).upper(): name for name, _ in leaves(Settings().model_dump(mode="json"))}
+    del ours["HANKWATCH_AGENTS"]
+    return {**VARIABLES, **ours}
+
+
 def _file_values(path: Path, diagnostics: Diagnostics) -> dict[Name, Value]:
     if path.suffix == ".toml":
         from hankwatch.config.toml import load_toml
@@ -267,17 +275,16 @@ def _hank_layer(overrides: "Overrides | None") -> Layer:
 
 
 def _environment_values(environ: Mapping[str, str], diagnostics: Diagnostics) -> Iterator[tuple[Name, Value]]:
-    ours = {_PREFIX + "_".join(name).upper(): name for name, _ in leaves(Settings().model_dump(mode="json"))}
-    del ours["HANKWATCH_AGENTS"]
-    known = {**VARIABLES, **ours}  # ours last: they win over their 0.10 names
+    known = variables()
     for variable, name in known.items():
         if variable in environ and clean_text(environ[variable]) != environ[variable]:
             diagnostics.add(Diagnostic("environment", f"/{variable}", "not-utf-8", "its value is not UTF-8"))
         elif variable in environ:
             yield from _accepted(name, _readings(variable, environ[variable]), variable, "environment", diagnostics)
+    ours = [variable for variable in known if variable.startswith(_PREFIX)]
     for variable in sorted(environ):
-        if variable.startswith(_PREFIX) and variable not in known and variable not in _NOT_SETTINGS:
-            meant = close_to(variable, list(ours))
+        if variable.startswith(_PREFIX) and variable not in known and variable not in NOT_SETTINGS:
+            meant = close_to(variable, ours)
             hint = f"did you mean {meant}?" if meant else None
             diagnostics.add(
                 Diagnostic("environment", f"/{clean_text(variable)}", "unknown-key", "no such setting", hint, "warning")

@@ -3,14 +3,14 @@
 import re
 from collections.abc import Collection, Mapping
 
-_NAMES = frozenset({
+COMMON_NAMES = frozenset({
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "COLORTERM", "NO_COLOR", "LANG", "LANGUAGE", "TZ", "TMPDIR",
     "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy",
     "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "SSH_AUTH_SOCK",
     "GIT_SSH_COMMAND", "GIT_SSL_CAINFO", "VIRTUAL_ENV", "NODE_PATH", "NVM_DIR", "BUN_INSTALL",
 })  # fmt: skip
 """What any program may need to run at all: where things are, language, proxies, certificates."""
-_PREFIXES = ("LC_", "XDG_")
+COMMON_PREFIXES = ("LC_", "XDG_")
 _GIVEN = "HANKWEAVE_"
 _OURS = ("HANKWEAVE_RUNTIME_", "HANKWEAVE_SENTINEL_")
 _UNSET = "unset"
@@ -26,11 +26,11 @@ def child_environment(
     in ``*`` is a prefix). Then every ``HANKWEAVE_X=v`` as ``X=v``, where the value ``unset`` removes ``X``;
     ``HANKWEAVE_RUNTIME_*`` and ``HANKWEAVE_SENTINEL_*`` are ours and stay here. ``extra`` goes last, as it is.
     """
-    prefixes = (*_PREFIXES, *(name[:-1] for name in keep if name.endswith("*")))
+    prefixes = (*COMMON_PREFIXES, *(name[:-1] for name in keep if name.endswith("*")))
     child = {
         name: value
         for name, value in environ.items()
-        if (name in _NAMES or name in keep or name.startswith(prefixes)) and not name.startswith(_GIVEN)
+        if (name in COMMON_NAMES or name in keep or name.startswith(prefixes)) and not name.startswith(_GIVEN)
     }
     for name, value in environ.items():
         target = name.removeprefix(_GIVEN)

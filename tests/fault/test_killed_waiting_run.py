@@ -26,7 +26,7 @@ anyio.run(lambda: operated(
 """
 AFTER_ONE = {"a.txt": "1\n", "b.log": "1\n"}
 AFTER_TWO = {"a.txt": "1\n2\n", "late.txt": "2\n", "kit/tool": "tool"}
-STEPS = 60
+STEPS = 50
 """Fewer than a rollback and the stop behind it have."""
 
 

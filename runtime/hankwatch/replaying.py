@@ -294,9 +294,11 @@ def _warn_of_call_log(error: OSError) -> None:
 def _meta(source: Source, execution: Execution | None, hank: LoadedHank | None, clock: Clock) -> dict[str, Any]:
     """What the directory is made from, so that commands that take a run take a replay too."""
     hank_path = None if execution is None else execution.meta.get("hankPath")
+    if hank is not None:
+        hank_path = str(hank.path.resolve())
     return {
         "version": "1.1.0",
-        "hankPath": hank_path if hank is None else str(hank.path.resolve()),
+        **({"hankPath": hank_path} if hank_path else {}),
         "replayOf": str(source.path.resolve()),
         "createdAt": clock.now().isoformat().replace("+00:00", "Z"),
         "hankwatchVersion": __version__,

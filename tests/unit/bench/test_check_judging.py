@@ -1,5 +1,6 @@
 """Fires, errors and journals held against what is expected, and how a difference reads."""
 
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from tests.support.recordings import at, event, write_journal
 from hankwatch.bench.check.diff import SHOWN_LINES, file_diff, fires_diff, text_diff, visible
 from hankwatch.bench.check.model import ExpectedFire
 from hankwatch.bench.check.result import CheckResult
+from hankwatch.core.errors import InfrastructureError
 
 
 def told(result: CheckResult) -> list[str]:
@@ -117,6 +119,16 @@ async def test_lines_that_could_not_be_read_are_told_whatever_the_outcome(tmp_pa
         "passed",
         ("1 line(s) of recording.jsonl became no event", "1 line(s) of calls.jsonl are no model call"),
     )
+
+
+async def test_without_room_for_a_replay_nothing_is_said_of_the_check(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sentinel(tmp_path / "sentinel.json")
+    write_journal(tmp_path / "recording.jsonl", [event(1)])
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+    with pytest.raises(InfrastructureError, match="no room for a temporary folder"):
+        await played(write_check(tmp_path / "check.json"))
 
 
 def test_a_change_inside_a_long_line_is_shown() -> None:

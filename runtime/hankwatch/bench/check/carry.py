@@ -15,7 +15,7 @@ from hankwatch.bench.check.update import update
 from hankwatch.bench.replay import EVERYTHING, Progress, ReplayOptions, replay
 from hankwatch.bench.sources import Source, open_source
 from hankwatch.config.diagnostics import Diagnostic
-from hankwatch.core.errors import ConfigError, PathRefused, UsageError
+from hankwatch.core.errors import ConfigError, InfrastructureError, PathRefused, UsageError
 from hankwatch.core.redaction import Redactor
 from hankwatch.events.envelope import format_stamp
 from hankwatch.llm.builtin import BuiltinModels
@@ -104,7 +104,7 @@ async def _play(check: LoadedCheck, sandbox: Sandbox, on_progress: OnProgress | 
     source = _source(check)
     if not _is_answered(check):
         return Played(_fires_only(check, source), notes=_notes(check, source.bad_lines))
-    with TemporaryDirectory(prefix="hankwatch-check-") as folder:
+    with _temporary_folder() as folder:
         redactor = Redactor()
         log = CallLogClient(check.calls, redactor=redactor) if check.calls is not None else None
         options = ReplayOptions("live" if log is None else "cassette", deterministic=True)
@@ -122,6 +122,13 @@ async def _play(check: LoadedCheck, sandbox: Sandbox, on_progress: OnProgress | 
         wanted = journal.read_bytes() if check.config.expect.journal is not None else None
         notes = _notes(check, replayed.bad_lines, 0 if log is None else log.bad_lines)
         return Played(observe(JournalReader(journal).read()), wanted, notes)
+
+
+def _temporary_folder() -> TemporaryDirectory[str]:
+    try:
+        return TemporaryDirectory(prefix="hankwatch-check-")
+    except OSError as error:
+        raise InfrastructureError(f"there is no room for a temporary folder: {error}") from error
 
 
 def _notes(check: LoadedCheck, bad_lines: int, bad_calls: int = 0) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """``hankwatch.replay``: source, hank, call log and models found and put together (spec hank 5)."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 from tests.support.hanks import codon
 from tests.support.model_server import Answer, model_server
 from tests.support.recordings import at, event, transition, write_journal
-from tests.support.replays import journal
+from tests.support.replays import journal, written
 from tests.support.runs import environment, run_here, write_hank
 
 import hankwatch
@@ -71,6 +72,21 @@ async def test_what_was_asked_live_is_answered_from_its_log_without_a_key_or_a_n
     assert answers(again.out.root) == answers(live.out.root) == "\n---\nfirst\n\n---\nsecond\n"
     first, second = ([e.data for e in journal(r.out.root) if e.type == "sentinel.output"] for r in (live, again))
     assert first == second
+
+
+async def test_two_deterministic_live_replays_have_the_same_bytes_but_for_what_was_measured(tmp_path: Path) -> None:
+    hank, source = hank_with(tmp_path / "hank", model="builtin/digest"), write_journal(tmp_path / "j.jsonl", LINES)
+    files = []
+    for name in ("one", "two"):
+        out = tmp_path / name
+        await hankwatch.replay(source, sentinels="live", hank=hank, out=out, deterministic=True, environ=environment())
+        found = written(out)
+        del found[".hankweave/execution-meta.json"]  # says when it was made
+        calls = ".hankweave/sentinels/calls.jsonl"
+        found[calls] = re.sub(rb'"durationMs":\d+', b"", found[calls])
+        files.append(found)
+    assert files[0] == files[1]
+    assert b'"startedAt":"2026-01-01T00:00:00.002Z"' in files[0][".hankweave/sentinels/calls.jsonl"]
 
 
 async def test_a_run_brings_its_hank_and_its_call_log_along(fixtures: Path, tmp_path: Path) -> None:

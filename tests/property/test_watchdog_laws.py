@@ -8,12 +8,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.cases import Case, cases_of
+from tests.support.sizes import deep_size
 from tests.support.watchdog import Feed, a_turn, call, calling, feeds_of, run, watch
 
+from hankwatch.watchdog.core import WatchdogCore
 from hankwatch.watchdog.policy import WatchdogPolicy
 from hankwatch.watchdog.segments import Segment, Segmenter
-from hankwatch.watchdog.signals import Delta, Interrupt, Nudge, Retry, RoundEnd, RoundStart, TurnStart
-from hankwatch.watchdog.core import WatchdogCore
+from hankwatch.watchdog.signals import (
+    Call,
+    Channel,
+    Delta,
+    Interrupt,
+    Nudge,
+    Result,
+    Retry,
+    RoundEnd,
+    RoundStart,
+    TurnStart,
+)
 
 SENTENCES = [
     "The lock is taken before the queue is read. ",
@@ -24,8 +36,8 @@ SENTENCES = [
     "彼女は「もう一度テストを実行してください。」と言いました。",
     "yes agree ",
     "Hmm. Wait. ",
-    "?!",
-    "===",
+    "?!" * 40,
+    "=" * 80,
     "| a | b |\n",
     "    indented(code);\n",
     "```py\nprint(1)\n```\n",
@@ -34,12 +46,13 @@ SENTENCES = [
 ]
 TEXTS = st.lists(
     st.one_of(
-        st.builds(lambda piece, times: piece * times, st.sampled_from(SENTENCES), st.integers(1, 150)),
+        st.builds(lambda piece, times: piece * times, st.sampled_from(SENTENCES), st.integers(1, 50)),
         st.text(" \n\t.!?…。！？；\"')」`~|*_-1aZ字ы{;=", max_size=60),
     ),
-    max_size=6,
+    max_size=3,
 ).map("".join)
 SIZES = [1, 2, 5, 13, 64]
+CHANNELS: tuple[Channel, ...] = ("thinking", "text")
 
 
 def in_deltas(text: str, size: int) -> list[str]:
@@ -58,7 +71,7 @@ CUTS = st.one_of(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(TEXTS, CUTS, st.booleans())
 def test_a_segment_is_known_at_the_same_character_however_the_text_is_cut(text: str, cut: Any, fences: bool) -> None:
     one_by_one = Segmenter(fences=fences)
@@ -71,7 +84,7 @@ def test_a_segment_is_known_at_the_same_character_however_the_text_is_cut(text: 
     assert segmenter.flush(end=True) == one_by_one.flush(end=True)
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(TEXTS, st.booleans())
 def test_segments_are_parts_of_the_text_in_its_order_and_bounded(text: str, fences: bool) -> None:
     segmenter = Segmenter(fences=fences)
@@ -107,9 +120,20 @@ ROUNDS = st.builds(
     st.sampled_from([0.0, 1.0, 10.0, 60.0]),
     st.none(),
 )
-RUNS = st.lists(
-    st.lists(ROUNDS, min_size=1, max_size=12).map(lambda rounds: {"rounds": rounds}), min_size=1, max_size=3
-)
+RUNS = st.lists(st.lists(ROUNDS, min_size=1, max_size=8).map(lambda rounds: {"rounds": rounds}), min_size=1, max_size=3)
+NEAR = st.builds(lambda piece, times: {"text": piece * times}, st.sampled_from(SENTENCES[:2]), st.integers(0, 5))
+"""Speech in which every sentence brings a tier nearer."""
+STUCK = st.lists(
+    st.builds(
+        lambda said, calls, dt: {**said, "calls": calls, "dt": dt},
+        st.one_of(st.just({}), NEAR),
+        st.sampled_from([[call("look")], [call("run", "error")], [call("look"), call("run", "error")], []]),
+        st.sampled_from([0.0, 1.0, 10.0, 60.0]),
+    ),
+    min_size=8,
+    max_size=30,
+).map(lambda rounds: {"rounds": rounds})
+"""A turn in which nothing new happens."""
 POLICIES = st.fixed_dictionaries(
     {},
     optional={
@@ -125,15 +149,15 @@ POLICIES = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(RUNS, POLICIES, CUTS)
 def test_the_cut_into_deltas_changes_no_action(turns: Any, policy: dict[str, Any], cut: Any) -> None:
     case = {"turns": turns}
     assert watch(case, cut, **policy) == watch(case, lambda text: [text], **policy)
 
 
-@settings(max_examples=150)
-@given(RUNS, POLICIES)
+@settings(max_examples=80)
+@given(st.lists(STUCK, min_size=1, max_size=2), POLICIES)
 def test_actions_are_bounded_by_refractory_and_cap(turns: Any, policy: dict[str, Any]) -> None:
     limits = WatchdogPolicy(**policy)
     watchdog = WatchdogCore(limits)
@@ -173,10 +197,6 @@ def test_a_turn_without_repetition_or_failure_is_left_alone(rounds: int, batch: 
     assert watch(a_turn(*told), **policy) == []
 
 
-NEAR = st.builds(lambda piece, times: {"text": piece * times}, st.sampled_from(SENTENCES[:2]), st.integers(0, 5))
-"""Speech in which every sentence brings a tier nearer."""
-
-
 @settings(max_examples=200)
 @given(
     st.lists(NEAR, min_size=1, max_size=6),
@@ -208,7 +228,7 @@ def _inside(case: Any, at_s: float) -> Iterator[Feed]:
             yield signal, at_s
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(RUNS, POLICIES)
 def test_a_new_turn_knows_nothing_of_the_one_before(turns: Any, policy: dict[str, Any]) -> None:
     *_, last = turns
@@ -221,11 +241,33 @@ def test_a_new_turn_knows_nothing_of_the_one_before(turns: Any, policy: dict[str
 
 
 @settings(max_examples=60)
-@given(st.lists(TEXTS, min_size=1, max_size=8))
-def test_observing_acts_once_a_round_and_never_more_than_acting_could(texts: list[str]) -> None:
-    told = a_turn(*({"text": text} for text in texts))
-    rounds = [action.round for action in watch(told, mode="observe")]
+@given(STUCK, POLICIES)
+def test_a_round_has_one_action_at_most(turn: Any, policy: dict[str, Any]) -> None:
+    long = {"rounds": [{**told, "text": told.get("text", "") * 6} for told in turn["rounds"]]}
+    rounds = [action.round for action in watch({"turns": [long]}, **policy)]
     assert len(rounds) == len(set(rounds))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "piece", ["Part {} of the walk covers module {} as well. ", "?!", "我需要先确认配置{}。", "| {} | cell {} "]
+)
+def test_the_state_stays_small_over_a_million_characters(piece: str) -> None:
+    policy = WatchdogPolicy(min_armed_sentences=10**9)
+    watchdog = WatchdogCore(policy)
+    chars = number = 0
+    while chars < 1_000_000:
+        number += 1
+        watchdog.feed(RoundStart(), 0.0)
+        for channel in CHANNELS:
+            text = "".join(piece.format(number * 100 + index, index) for index in range(1_999 // len(piece)))
+            chars += len(text)
+            watchdog.feed(Delta(channel, text), 0.0)
+        watchdog.feed(Call("a", f"tool{number}", {"n": number}), 0.0)
+        watchdog.feed(Result("a", "ok", str(number)), 0.0)
+        for channel in CHANNELS:
+            watchdog.feed(Delta(channel, text), 0.0)
+    assert deep_size(watchdog, shared=[policy]) < 16 * 1024
 
 
 def test_a_delta_of_another_channel_in_between_changes_nothing() -> None:

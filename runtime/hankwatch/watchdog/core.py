@@ -21,7 +21,7 @@ from hankwatch.watchdog.signatures import answered, asked
 from hankwatch.watchdog.speech import Said
 from hankwatch.watchdog.turn import Round, Turn
 
-_MAX_ROUND_CALLS = 256
+MAX_ROUND_CALLS = 256
 """A response with more calls is judged by its first ones."""
 
 
@@ -77,7 +77,7 @@ class WatchdogCore:
         here = self._here or self._start_round()
         said = self._turn.speech.flush(end=False) if here.listening else None
         actions = self._break(said, here, at_s) if said else ()
-        if not here.ignored and call.id not in here.asked and len(here.asked) < _MAX_ROUND_CALLS:
+        if not here.ignored and call.id not in here.asked and len(here.asked) < MAX_ROUND_CALLS:
             here.asked[call.id] = asked(call, self._policy.tool_classes)
         return actions
 

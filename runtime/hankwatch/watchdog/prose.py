@@ -25,6 +25,7 @@ _NO_PROSE = re.compile(
       [<{\[|]|>>>|//|/\*|\#[!\w]|\$\s|@\w                                       # markup, data, comments, prompts
     | \[?(?:\d{4}-\d\d-\d\d|\d\d:\d\d:\d\d)                                     # a log's stamp
     | (?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL)\b\]?:?\s    # a log's level
+    | (?:error|warning)(?:\[\w+\])?:\s | \w+(?:Error|Exception|Warning):\s         # a compiler's or an interpreter's word
     | (?:def|class|fn|func|function)\s+\w+\s*[(:{<]
     | (?:const|let|var)\s+\w+\s*[:=]
     | (?:import|from)\s+[\w.{*"']+(?:\s+(?:import|as|from)\s|\s*;?\s*$)

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hankwatch.events.activity import ToolOutcome
+from hankwatch.watchdog.core import MAX_ROUND_CALLS
 from hankwatch.watchdog.policy import ToolClass
 from hankwatch.watchdog.signals import Call, Channel, Delta, Result, Retry, RoundEnd, RoundStart, Signal
 
@@ -44,7 +45,7 @@ class Rounds:
 
     def call(self, call_id: str, name: str, args: Mapping[str, Any], tool_class: ToolClass | None) -> Iterator[Signal]:
         """A call; several in a row are one round, until an answer to the last open one."""
-        if not self._inside:
+        if not self._inside or len(self._unanswered) >= MAX_ROUND_CALLS:
             yield from self._next()
         self._called = True
         self._unanswered.add(call_id)

@@ -26,7 +26,7 @@ _FILLER = frozenset(
     (
         "actually", "again", "ah", "ahead", "alright", "anyway", "basically", "carefully", "certainly", "clearly",
         "currently", "finally", "first", "going", "gonna", "good", "great", "hm", "hmm", "i'd", "i'll", "i'm",
-        "i've", "let", "let's", "lets", "look", "maybe", "moment", "need", "needs", "next", "now", "obviously",
+        "i've", "let", "let's", "lets", "maybe", "moment", "need", "needs", "next", "now", "obviously",
         "ok", "okay", "please", "possibly", "probably", "quickly", "really", "right", "simply", "still", "sure",
         "think", "try", "trying", "wait", "want", "wants", "well", "yes",
     )

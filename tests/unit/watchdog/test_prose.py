@@ -65,6 +65,8 @@ def test_prose_is_prose(text: str) -> None:
         "WARN pool is exhausted and waits for a free one",
         "2026-01-02 the pool is exhausted and waits",
         "[12:30:01] the pool is exhausted and waits",
+        "warning: the variable is not used in this scope",
+        "ValueError: the variable is not used in this scope",
         "<div> the pool is exhausted and waits for one",
         "{the pool is exhausted and waits for one",
         "$ echo the pool is exhausted and waits",

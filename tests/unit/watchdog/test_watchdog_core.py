@@ -246,7 +246,7 @@ class TestObserving:
         ]
 
     def test_one_round_is_broken_once(self) -> None:
-        assert acts({"think": LOOP["think"] * 10}, mode="observe") == [(1, "break_loop")]
+        assert acts({"think": [LOOP["think"]] * 10}, mode="observe") == [(1, "break_loop")]
 
 
 class TestStream:

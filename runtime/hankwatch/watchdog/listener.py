@@ -102,6 +102,10 @@ class Watchdog:
         """Take what the main agent streams, ahead of the event that repeats it whole; ``at_s`` is stream time."""
         self._feed(None, self._agent(None).rounds.delta(channel, text), at_s)
 
+    def asked_anew(self) -> None:
+        """The main agent's response was cancelled and it was asked again, as a nudge may need; not for a steered one."""
+        self._agent(None).rounds.cancel()
+
     def _agent(self, parent: str | None) -> _Agent:
         if parent not in self._agents:
             if len(self._agents) >= MAX_AGENTS:

@@ -61,6 +61,11 @@ class Rounds:
             self._begin(inside=False)
             yield RoundEnd()
 
+    def cancel(self) -> None:
+        """The response was cancelled and the model is asked anew: what comes next is another round."""
+        self._streamed.clear()
+        self._begin(inside=False)
+
     def retry(self) -> Iterator[Signal]:
         """The model's response begins anew; without deltas of it there is nothing to undo."""
         if self._streamed:

@@ -248,6 +248,12 @@ class TestObserving:
     def test_one_round_is_broken_once(self) -> None:
         assert acts({"think": [LOOP["think"]] * 10}, mode="observe") == [(1, "break_loop")]
 
+    def test_what_was_told_of_an_attempt_stays_told_when_it_is_undone(self) -> None:
+        said = "The lock is taken before the queue is read. "
+        feeds: list[Feed] = [(Delta("text", said * 7), 0.0), (RoundEnd(), 0.0), (Delta("text", said * 5), 0.0)]
+        feeds += [(Retry(), 0.0), (Delta("text", said * 7), 0.0)]
+        assert [short(action) for action in run(feeds, mode="observe")] == [(2, "break_loop")]
+
 
 class TestStream:
     def test_a_host_may_leave_out_the_bounds_of_rounds(self) -> None:

@@ -210,6 +210,18 @@ class TestDeltas:
         assert agent.nudges == [(8, "sentence_strict")]
 
 
+class TestAskedAnew:
+    @pytest.mark.parametrize(("anew", "nudges"), [(True, 2), (False, 1)])
+    def test_what_comes_after_a_cancelled_response_is_another_round(self, anew: bool, nudges: int) -> None:
+        agent = Agent(refractory_rounds=0, refractory_seconds=0)
+        agent.say(LOOP)
+        if anew:
+            agent.watchdog.asked_anew()
+        for _ in range(3):
+            agent.call()
+        assert len(agent.nudges) == nudges
+
+
 class TestSubAgents:
     def test_each_agent_counts_for_itself(self) -> None:
         agent = Agent()

@@ -68,6 +68,44 @@ def test_an_identical_live_watch_is_returned_instead_of_a_second(store: WatchSto
     assert len(store.find()) == 1
 
 
+def test_a_second_of_the_same_may_be_asked_for(store: WatchStore) -> None:
+    first = armed(store)
+
+    second, is_new = store.arm(replace(first, id="other-id"), counts=True, now=at(0), twins=True)
+
+    assert (second.id, is_new) == ("other-id", True)
+
+
+def test_who_has_the_id_decides_whether_it_gives_way(store: WatchStore) -> None:
+    first = armed(store)
+
+    kept, is_new = store.arm(
+        replace(first, condition="another"), counts=True, now=at(0), twins=True, takes_over=lambda _: False
+    )
+
+    assert (kept, is_new) == (first, False)
+
+
+def test_what_is_armed_after_a_deletion_has_delivery_ids_of_its_own(store: WatchStore) -> None:
+    told = set[str]()
+    for round_ in range(3):
+        watch = armed(store)
+        (lease,) = leased(store, 10 * round_)
+        settled(store, lease, satisfied(), 10 * round_)
+        ids = {delivery.id for delivery in Outbox(store.database).find(watch_id=watch.id)}
+        assert not ids & told
+        told |= ids
+        if round_:
+            assert store.delete(watch.id)
+        else:
+            for delivery in [delivery for delivery in Outbox(store.database).find() if delivery.finished_at is None]:
+                (taken,) = Outbox(store.database).take(
+                    delivery.channel, at(1), homes=None, homeless=True, limit=1, lease_s=1
+                )
+                Outbox(store.database).finish(taken, DeliveryStatus.DELIVERED, at(1))
+            assert store.purge(at(5)) == 1
+
+
 def test_arming_under_the_same_id_replaces_and_raises_the_generation(store: WatchStore) -> None:
     first = armed(store)
     (lease,) = leased(store)
@@ -131,14 +169,14 @@ def test_a_watch_is_not_leased_before_it_is_due_and_the_most_overdue_first(store
     for number, due_s in enumerate([50, 10, 100], 1):
         armed(store, number=number, next_check_at=at(due_s))
 
-    assert store.next_due(ALL) == at(10)
+    assert store.next_due(ALL, at(0)) == at(10)
     assert [lease.watch.id for lease in leased(store, 60)] == ["watch-2", "watch-1"]
 
 
 def test_the_deadline_makes_a_watch_due_that_is_not_polled(store: WatchStore) -> None:
     armed(store, next_check_at=None, expires_s=100)
 
-    assert store.next_due(ALL) == at(100)
+    assert store.next_due(ALL, at(0)) == at(100)
     assert leased(store, 99) == []
     assert [lease.watch.id for lease in store.take(ALL, at(100), limit=1, lease_s=lambda _: 1, final=True)] == [
         "watch-1"
@@ -160,10 +198,63 @@ def test_an_engine_takes_only_what_is_in_its_scope(store: WatchStore) -> None:
     assert ids(Scope(frozenset(), homeless=True)) == ["watch-3"]
 
 
-def test_a_clock_that_went_back_silences_nothing(store: WatchStore) -> None:
-    armed(store, expires_s=None)
+def test_a_lease_ends_at_the_deadline_so_that_the_final_check_waits_for_nobody(store: WatchStore) -> None:
+    armed(store, expires_s=10)
+    leased(store)
+
+    assert store.next_due(ALL, at(1)) == at(10)
+    assert [lease.watch.id for lease in store.take(ALL, at(10), limit=1, lease_s=lambda _: 1, final=True)] == [
+        "watch-1"
+    ]
+
+
+def test_whoever_holds_a_home_takes_over_from_the_dead_at_once(store: WatchStore) -> None:
+    armed(store, number=1, home="/a")
+    armed(store, number=2, home="/b")
+    assert len(leased(store)) == 2
+
+    store.reclaim(Scope(frozenset({"/a"}), homeless=False, is_held=True))
+    store.reclaim(Scope(frozenset({"/b"}), homeless=False))
+
+    assert [lease.watch.id for lease in leased(store, 1)] == ["watch-1"]
+
+
+def test_an_edit_leaves_the_lease_of_a_check_that_it_does_not_touch(store: WatchStore) -> None:
+    watch = armed(store)
+    leased(store)
+
+    store.change(watch.id, lambda stands: Decision(replace(stands, run_prompt="p"), ()), at(1))
+    assert leased(store, 2) == []
+    store.change(watch.id, lambda stands: Decision(replace(stands, expires_at=at(50)), ()), at(3))
+    assert len(leased(store, 4)) == 1
+
+
+def test_of_a_watchs_evaluations_the_latest_are_kept(store: WatchStore) -> None:
+    watch = armed(store, expires_s=None)
+    with store.database.writing() as connection:
+        connection.execute(text("UPDATE hankwatch_watches SET version = 99"))
     (lease,) = leased(store)
-    assert settled(store, lease, pending(), 0) is not None
+    settled(store, lease, pending(), 0)
+    with store.database.writing() as connection:
+        connection.execute(text("UPDATE hankwatch_watches SET version = 2199"))
+    settled(store, lease, pending(), 1)
+
+    assert [evaluation.number for evaluation in store.evaluations(watch.id)] == [2_200]
+
+
+def test_proposals_that_nobody_approved_in_time_are_purged(store: WatchStore) -> None:
+    armed(store, status=Status.PROPOSED, expires_s=100)
+
+    assert store.purge(at(100)) == 0
+    assert store.purge(at(101)) == 1
+
+
+@pytest.mark.parametrize("checked", [False, True])
+def test_a_clock_that_went_back_silences_nothing(store: WatchStore, *, checked: bool) -> None:
+    armed(store, expires_s=None)
+    if checked:
+        (lease,) = leased(store)
+        assert settled(store, lease, pending(), 0) is not None
 
     years = 10 * 365 * 86_400
     store.recover_clock(at(-years))
@@ -370,17 +461,8 @@ def test_a_store_survives_being_opened_again(url: str, store: WatchStore) -> Non
     again = WatchStore(Database(url))
 
     assert again.get(watch.id) == watch
-    assert again.next_due(ALL) == watch.next_check_at
+    assert again.next_due(ALL, at(0)) == watch.next_check_at
     again.database.close()
-
-
-def test_expedited_watches_are_due_at_once(store: WatchStore) -> None:
-    armed(store, next_check_at=at(500))
-
-    store.expedite(["watch-1", "not-there"], at(1))
-
-    assert [lease.watch.id for lease in leased(store, 1)] == ["watch-1"]
-    assert store.next_due(ALL) == at(1)
 
 
 def test_a_deleted_watch_leaves_nothing(store: WatchStore) -> None:

@@ -8,6 +8,7 @@
     │   ├── NotYetSupported           a documented feature of a later version
     │   ├── CapReached                as many watches are active as may be
     │   ├── WatchInvalid              a watch that cannot be armed as it is asked for
+    │   │   └── IdTaken               its id is another's
     │   ├── WatchNotFound             no such watch, or none that the asker may know of
     │   ├── Forbidden                 a known watch that the asker may not do this to
     │   ├── RunNotFound               no execution matches what was named
@@ -110,6 +111,16 @@ class WatchInvalid(UsageError):
     def __init__(self, faults: "Sequence[str]") -> None:
         self.faults = tuple(faults)
         super().__init__("; ".join(faults))
+
+
+class IdTaken(WatchInvalid):
+    """An id that another watch has."""
+
+    code = "id-taken"
+
+    def __init__(self, watch_id: str, advice: str) -> None:
+        self.watch_id = watch_id
+        super().__init__([f"id: {watch_id!r} is taken; {advice}"])
 
 
 class WatchNotFound(UsageError):

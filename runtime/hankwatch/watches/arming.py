@@ -10,6 +10,7 @@ from hankwatch.watches.bounds import (
     Defaults,
     absolute_deadline,
     cadence_faults,
+    floor_of,
     interval_of,
     numbers,
     spec_faults,
@@ -19,9 +20,9 @@ from hankwatch.watches.bounds import (
 from hankwatch.watches.checks import Trust
 from hankwatch.watches.codec import identity, watch_id
 from hankwatch.watches.decide import next_check
-from hankwatch.watches.policies import Activation, Policy, policy
+from hankwatch.watches.policies import MINUTE_S, Activation, AtExpiry, Policy, policy
 from hankwatch.watches.requests import WatchRequest
-from hankwatch.watches.specs import CheckSpec, CommandSpec, EventSpec, TimeSpec, VerifierSpec
+from hankwatch.watches.specs import CheckSpec, TimeSpec, VerifierSpec
 from hankwatch.watches.verifiers import Verifiers
 from hankwatch.watches.watch import DEFAULT_NOTIFY_ON, Status, Trigger, Watch
 
@@ -52,10 +53,11 @@ def planned(
     if isinstance(spec, TimeSpec):
         spec, wrong = timed(spec, principal, now)
         faults += wrong
-    expires_at, wrong = _deadline(request, principal, row, now)
+    expires_at, wrong = _deadline(request, spec, principal, row, now)
     faults += wrong
+    faults += _too_late(spec, expires_at, row)
     faults += _verifier_faults(request, spec, principal, row, verifiers)
-    floor_s = row.floors_s[verifiers.cost(spec).value]
+    floor_s = floor_of(spec, row, verifiers)
     interval_s = interval_of(request.interval_s, row, floor_s, defaults)
     faults += cadence_faults(request.interval_s, row, floor_s)
     actions = _actions(request, row)
@@ -101,7 +103,7 @@ def planned(
 
 
 def _deadline(
-    request: WatchRequest, principal: Principal, row: Policy, now: datetime
+    request: WatchRequest, spec: VerifierSpec, principal: Principal, row: Policy, now: datetime
 ) -> tuple[datetime | None, list[str]]:
     said = sum((request.expires_in_s is not None, request.deadline is not None, request.never_expires))
     if said > 1:
@@ -114,16 +116,24 @@ def _deadline(
     window_s = request.expires_in_s or row.default_window_s
     if window_s is None:
         return None, [f"expires_in_s: must be given, one of {numbers(row.windows_s or ())}"]
+    if request.expires_in_s is None and isinstance(spec, TimeSpec) and spec.at is not None:
+        window_s = max(window_s, (spec.at - now).total_seconds() + MINUTE_S)  # else it ends before its instant
     return now + timedelta(seconds=window_s), window_faults(window_s, row)
+
+
+def _too_late(spec: VerifierSpec, expires_at: datetime | None, row: Policy) -> Iterator[str]:
+    if not isinstance(spec, TimeSpec) or spec.at is None or spec.at.tzinfo is None or expires_at is None:
+        return
+    fires_at_its_end = row.at_expiry is AtExpiry.FINAL_CHECK
+    if spec.at > expires_at or (spec.at == expires_at and not fires_at_its_end):
+        yield "verifier: it ends before its instant comes; give it more time (expires_in_s)"
 
 
 def _verifier_faults(
     request: WatchRequest, spec: VerifierSpec, principal: Principal, row: Policy, verifiers: Verifiers
 ) -> Iterator[str]:
-    yield from spec_faults(spec, row, verifiers)
+    yield from spec_faults(spec, request.trigger, row, verifiers)
     safe = verifiers.trust(spec) is Trust.SAFE
-    if isinstance(spec, CommandSpec) and principal.is_agent:
-        yield "verifier: an agent arms no commands; ask an operator to"
     if (
         row.activation is Activation.AT_ONCE
         and not principal.is_operator
@@ -131,8 +141,6 @@ def _verifier_faults(
         and not _read_only(spec, verifiers)
     ):
         yield "verifier: a monitor watches documents inside the execution directory, times, and read-only tools"
-    if request.trigger is Trigger.CHANGE and isinstance(spec, EventSpec | TimeSpec):
-        yield f"trigger: a {spec.type} has no value that could change"
 
 
 def _read_only(spec: VerifierSpec, verifiers: Verifiers) -> bool:

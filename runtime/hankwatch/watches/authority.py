@@ -34,6 +34,7 @@ class Standing(StrEnum):
     MEMBER = "member"
 
 
+_OF_A_STANDING_WATCH: Final = frozenset({Action.APPROVE, Action.READ, Action.EDIT, Action.CANCEL})
 _MANAGES: Final = frozenset({Standing.OWNER, Standing.MANAGER})
 
 
@@ -122,6 +123,9 @@ def check(principal: Principal, action: Action, watch: Watch) -> None:
         raise WatchNotFound(watch.id)
     standing, is_own = principal.standing(watch.session), principal.actor == watch.owner
     by_approval = policy(watch.kind).activation is Activation.BY_APPROVAL
+    if action in _OF_A_STANDING_WATCH:
+        manages = standing in _MANAGES and not principal.is_agent
+        _require_known(watch, known=manages or (is_own and (principal.is_agent or standing is not None)))
     if by_approval and AGENT_WATCHES not in principal.entitlements:
         raise Forbidden(action, watch.id, f"{principal.actor} has no entitlement {AGENT_WATCHES}")
     if action is Action.CHECK:
@@ -129,7 +133,6 @@ def check(principal: Principal, action: Action, watch: Watch) -> None:
     elif action is Action.DELIVER:
         _require(standing is not None and principal.may_be_notified, action, watch, "its owner may not be notified")
     elif action is Action.APPROVE:
-        _require_known(watch, known=is_own or standing in _MANAGES)
         _require(standing in _MANAGES, action, watch, "only owners and managers of the session approve")
         _require(not principal.is_agent, action, watch, "an agent approves nothing")
         _require(not principal.is_scoped, action, watch, "a scoped token does not manage watches")
@@ -138,7 +141,9 @@ def check(principal: Principal, action: Action, watch: Watch) -> None:
         allowed = standing in _MANAGES or principal.is_agent
         _require(allowed and not principal.is_scoped, action, watch, "only owners and managers of the session do")
     else:
-        _require_known(watch, known=is_own if principal.is_agent else standing in _MANAGES)
+        _require(
+            standing in _MANAGES or principal.is_agent, action, watch, "only owners and managers of the session do"
+        )
         _require(not principal.is_scoped, action, watch, "a scoped token does not manage watches")
 
 

@@ -10,8 +10,9 @@ from hankwatch.matching.conditions import compile_conditions
 from hankwatch.matching.jsregex import RegexInvalid
 from hankwatch.watches.authority import Principal
 from hankwatch.watches.policies import Policy
-from hankwatch.watches.specs import CheckSpec, DocumentSpec, TimeSpec, VerifierSpec
+from hankwatch.watches.specs import CheckSpec, DocumentSpec, EventSpec, TimeSpec, VerifierSpec
 from hankwatch.watches.verifiers import Verifiers
+from hankwatch.watches.watch import Trigger
 
 MS_EPOCH_FROM: Final = 10**11
 """A number from here on counts milliseconds, not seconds."""
@@ -82,6 +83,12 @@ def window_faults(window_s: float, row: Policy) -> list[str]:
     return []
 
 
+def floor_of(spec: VerifierSpec, row: Policy, verifiers: Verifiers) -> float:
+    """Least seconds between two checks of this kind with this verifier."""
+    floor_s = row.floors_s[verifiers.cost(spec).value]
+    return max(floor_s, row.check_floor_s) if isinstance(spec, CheckSpec) else floor_s
+
+
 def interval_of(asked_s: float | None, row: Policy, floor_s: float, defaults: Defaults) -> float:
     if asked_s is not None:
         return asked_s
@@ -98,9 +105,11 @@ def cadence_faults(asked_s: float | None, row: Policy, floor_s: float) -> list[s
     return [f"interval_s: at least {floor_s:g} for such a check"] if asked_s < floor_s else []
 
 
-def spec_faults(spec: VerifierSpec, row: Policy, verifiers: Verifiers) -> Iterator[str]:
+def spec_faults(spec: VerifierSpec, trigger: Trigger, row: Policy, verifiers: Verifiers) -> Iterator[str]:
     if spec.type not in row.verifiers:
         yield f"verifier/type: one of {', '.join(sorted(row.verifiers))}"
+    if isinstance(spec, EventSpec | TimeSpec) and trigger is Trigger.CHANGE:
+        yield f"trigger: a {spec.type} has no value that could change"
     if isinstance(spec, DocumentSpec | CheckSpec):
         try:
             compile_conditions(spec.conditions)

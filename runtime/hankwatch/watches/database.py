@@ -12,9 +12,11 @@ from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from hankwatch.core.errors import StoreFailed, UsageError
-from hankwatch.watches.tables import SCHEMA_VERSION, meta, metadata
+from hankwatch.watches.tables import PAST, SCHEMA_VERSION, meta, metadata
 
 T = TypeVar("T")
+CHANNEL: Final = "hankwatch"
+"""On which PostgreSQL says that something is to be looked at."""
 _BUSY_S: Final = 10.0
 _ATTEMPTS: Final = 8
 """Of a serializable transaction that another one got in the way of."""
@@ -35,6 +37,10 @@ class Database:
         self._engine = _engine(url)
         self.shown: str = self._engine.url.render_as_string(hide_password=True)
         """Its address, for people."""
+        self.address: str = self._engine.url.set(drivername=self._engine.dialect.name).render_as_string(
+            hide_password=False
+        )
+        """Its address, with its password, for another connection."""
         self.is_postgres: bool = self._engine.dialect.name == "postgresql"
         try:
             with self.failures():
@@ -75,6 +81,11 @@ class Database:
                     time.sleep(0.005 * 2**attempt)  # in a worker thread; another transaction is about to end
         raise AssertionError("unreachable")
 
+    def announce(self, connection: Connection) -> None:
+        """Let other processes look at once when this transaction commits; without PostgreSQL they look each second."""
+        if self.is_postgres:
+            connection.exec_driver_sql(f"NOTIFY {CHANNEL}")  # no payload: the rows are the truth
+
     @contextmanager
     def failures(self) -> Iterator[None]:
         """Database errors as ours."""
@@ -91,6 +102,7 @@ class Database:
             found = connection.execute(select(meta.c.value).where(meta.c.name == "schema")).scalar()
             if found is None:
                 connection.execute(insert(meta).values(name="schema", value=str(SCHEMA_VERSION)))
+                connection.execute(insert(meta).values(name=PAST, value="0"))
             return str(found or SCHEMA_VERSION)
 
         with self.writing() as connection:

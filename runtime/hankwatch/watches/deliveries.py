@@ -7,30 +7,37 @@ from datetime import datetime, timedelta
 from enum import Enum, auto
 from functools import partial
 from importlib.metadata import entry_points
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeVar
 
 import anyio
 import anyio.to_thread
+from anyio.abc import TaskGroup
 
 from hankwatch.core.clock import Clock
 from hankwatch.core.contain import contain
 from hankwatch.core.errors import Forbidden, StoreFailed, UsageError, WatchNotFound
+from hankwatch.core.tasks import task_group
 from hankwatch.processes.limits import ends_within
 from hankwatch.watches.authority import Action, Authorizer
 from hankwatch.watches.delivery import Channel, Delivery, DeliveryStatus
 from hankwatch.watches.outbox import DeliveryLease, Outbox
 from hankwatch.watches.store import Scope, WatchStore
 from hankwatch.watches.wake import wake_text
-from hankwatch.watches.watch import Signal
+from hankwatch.watches.watch import WITHDRAWN, Signal
 
+T = TypeVar("T")
 _LOG = logging.getLogger(__name__)
 HOOKS: Final = "hankwatch.hooks"
 """Entry points of other packages; each names a mapping of ``on_<signal>`` to a function."""
-HOOK_LIMIT_S: Final = 10.0
+SINK_LIMIT_S: Final = 10.0
+"""Longest that the hooks of one signal, or a session that is woken, may take to answer."""
 MAX_ATTEMPTS: Final = 8
 LEASE_S: Final = 60.0
 LONGEST_NAP_S: Final = 1.0
-_BATCH: Final = 64
+BUSY_S: Final = 5.0
+"""Until a busy session is asked again."""
+_AT_ONCE: Final = 32
+"""Deliveries of one channel that are carried out side by side."""
 _RETRY_S: Final = (1.0, 5.0, 15.0, 60.0, 300.0)
 
 Hook = Callable[[Delivery], Awaitable[None]]
@@ -80,6 +87,7 @@ class Deliverer:
     """None: another process wakes the sessions of these homes."""
     hooks: dict[Signal, list[Hook]] = field(default_factory=dict)
     _nudged: anyio.Event = field(default_factory=anyio.Event)
+    _in_hand: dict[Channel, int] = field(default_factory=lambda: dict.fromkeys(Channel, 0))
 
     def register_hook(self, **hooks: Hook) -> None:
         """Call functions on signals: ``on_met=…``, ``on_changed=…`` and so on.
@@ -95,57 +103,76 @@ class Deliverer:
         self._nudged.set()
 
     async def run(self) -> None:
-        """Deliver what waits, for ever."""
-        while True:
-            self._nudged = anyio.Event()
-            try:
-                delivered = await self.deliver_waiting()
-            except StoreFailed as error:
-                _LOG.warning("deliveries wait: %s", error)
-                delivered = 0
-            if not delivered:
-                await ends_within(self.clock, LONGEST_NAP_S, self._nudged.wait)
+        """Deliver what waits, for ever; a sink that hangs or fails delays no other delivery."""
+        if self.scope.is_held:
+            await self._stored(partial(self.outbox.reclaim, self.scope.homes or frozenset()))
+        async with task_group() as tasks:
+            while True:
+                self._nudged = anyio.Event()
+                if not await self._begin(tasks):
+                    await ends_within(self.clock, LONGEST_NAP_S, self._nudged.wait)
 
     async def deliver_waiting(self) -> int:
-        """Carry out what is due once; how many were tried. Notifications go before wakes, which point to them."""
+        """Carry out what is due once, and wait for it; how many were tried."""
+        async with task_group() as tasks:
+            return await self._begin(tasks)
+
+    async def _begin(self, tasks: TaskGroup) -> int:
         channels = [Channel.IN_APP, Channel.HOOK]
         channels += [Channel.EVENT] if self.journals is not None else []
         channels += [Channel.WAKE] if self.sessions is not None else []
-        tried = 0
+        begun = 0
         for channel in channels:
+            if (free := _AT_ONCE - self._in_hand[channel]) <= 0:
+                continue
             take = partial(
                 self.outbox.take,
                 channel,
                 self.now(),
                 homes=self.scope.homes,
                 homeless=self.scope.homeless,
-                limit=_BATCH,
+                limit=free,
                 lease_s=LEASE_S,
             )
-            leases = await anyio.to_thread.run_sync(take)
-            tried += len(leases)
-            async with anyio.create_task_group() as tasks:
-                for lease in leases:
-                    tasks.start_soon(self._deliver, lease)
-        return tried
+            for lease in await self._stored(take) or ():
+                self._in_hand[channel] += 1
+                begun += 1
+                tasks.start_soon(self._deliver, lease)
+        return begun
+
+    async def _stored(self, work: Callable[[], T]) -> T | None:
+        """What the store says; None while it fails, which is said in the log and tried again."""
+        try:
+            return await anyio.to_thread.run_sync(work)
+        except StoreFailed as error:
+            _LOG.warning("deliveries wait: %s", error)
+            return None
 
     async def _deliver(self, lease: DeliveryLease) -> None:
-        failures = list[Exception]()
-        status, reason = DeliveryStatus.DELIVERED, None
-        with contain(failures.append):
-            status, reason = await self._carry_out(lease.delivery)
-        if failures:
-            status, reason = DeliveryStatus.PENDING, f"{type(failures[0]).__name__}: {failures[0]}"
+        try:
+            failures = list[Exception]()
+            status, reason = DeliveryStatus.DELIVERED, None
+            with contain(failures.append):
+                status, reason = await self._carry_out(lease.delivery)
+            if failures:
+                status, reason = DeliveryStatus.PENDING, f"{type(failures[0]).__name__}: {failures[0]}"
+            await self._stored(partial(self._end, lease, status, reason or "", failed=bool(failures)))
+        except StoreFailed as error:  # its lease ends, then it is tried again
+            _LOG.warning("delivery %s waits: %s", lease.delivery.id, error)
+        finally:
+            self._in_hand[lease.delivery.channel] -= 1
+            self.nudge()
+
+    def _end(self, lease: DeliveryLease, status: DeliveryStatus, reason: str, *, failed: bool) -> None:
         now, tries = self.now(), lease.delivery.attempts + 1
         if status is not DeliveryStatus.PENDING:
-            end = partial(self.outbox.finish, lease, status, now, reason)
-        elif tries >= MAX_ATTEMPTS and failures:
+            self.outbox.finish(lease, status, now, reason or None)
+        elif failed and tries >= MAX_ATTEMPTS:
             _LOG.warning("delivery %s is given up: %s", lease.delivery.id, reason)
-            end = partial(self.outbox.finish, lease, DeliveryStatus.DEAD, now, reason)
+            self.outbox.finish(lease, DeliveryStatus.DEAD, now, reason)
         else:
-            later = now + timedelta(seconds=_RETRY_S[min(tries, len(_RETRY_S)) - 1])
-            end = partial(self.outbox.retry, lease, later, reason or "")
-        await anyio.to_thread.run_sync(end)
+            wait_s = _RETRY_S[min(tries, len(_RETRY_S)) - 1] if failed else BUSY_S
+            self.outbox.retry(lease, now + timedelta(seconds=wait_s), reason, failed=failed)
 
     async def _carry_out(self, delivery: Delivery) -> tuple[DeliveryStatus, str | None]:
         """How it went; PENDING asks for another attempt without counting as a failure."""
@@ -161,18 +188,32 @@ class Deliverer:
             return DeliveryStatus.DELIVERED, None
         assert self.sessions is not None
         assert delivery.session is not None
-        answer = await self.sessions.wake(delivery.session, wake_text(delivery.signal, delivery.content), delivery)
+        return await self._wake(self.sessions, delivery.session, delivery)
+
+    async def _wake(self, sessions: Sessions, session: str, delivery: Delivery) -> tuple[DeliveryStatus, str | None]:
+        answers, failures = list[Woken](), list[Exception]()
+
+        async def wake() -> None:
+            with contain(failures.append):
+                answers.append(await sessions.wake(session, wake_text(delivery.signal, delivery.content), delivery))
+
+        if not await ends_within(self.clock, SINK_LIMIT_S, wake) and not answers:
+            failures.append(TimeoutError(f"the session took longer than {SINK_LIMIT_S:g} s to answer"))
+        if failures:
+            raise failures[0]
         return {
             Woken.ACCEPTED: (DeliveryStatus.DELIVERED, None),
             Woken.BUSY: (DeliveryStatus.PENDING, "the session is busy"),
             Woken.GONE: (DeliveryStatus.DEAD, "there is no such session"),
-        }[answer]
+        }[answers[0]]
 
     async def _refusal(self, delivery: Delivery) -> str | None:
         """Why its owner may not be told any more."""
         watch = await anyio.to_thread.run_sync(self.store.get, delivery.watch_id)
         if watch is None:
             return "the watch is gone"
+        if watch.end_reason in WITHDRAWN and delivery.signal is not Signal.CANCELLED:
+            return watch.end_reason.value
         owner = self.authorizer.owner_of(watch)
         if owner is None:
             return "its owner is gone"
@@ -186,14 +227,18 @@ class Deliverer:
 
     async def _call_hooks(self, delivery: Delivery) -> None:
         failures = list[Exception]()
-        for hook in self.hooks.get(delivery.signal, ()):
 
-            async def call(hook: Hook = hook) -> None:
-                with contain(failures.append):
-                    await hook(delivery)
+        async def call(hook: Hook) -> None:
+            with contain(failures.append):
+                await hook(delivery)
 
-            if not await ends_within(self.clock, HOOK_LIMIT_S, call):
-                failures.append(TimeoutError(f"a hook took longer than {HOOK_LIMIT_S:g} s"))
+        async def call_all() -> None:
+            async with anyio.create_task_group() as tasks:
+                for hook in self.hooks.get(delivery.signal, ()):
+                    tasks.start_soon(call, hook)
+
+        if not await ends_within(self.clock, SINK_LIMIT_S, call_all):
+            failures.append(TimeoutError(f"a hook took longer than {SINK_LIMIT_S:g} s"))
         if failures:
             raise failures[0]
 

@@ -1,14 +1,34 @@
 """What a decision sets in motion: rows that say who is to be told what (spec watches 6)."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
+from hankwatch.events.observers import (
+    WatchArmed,
+    WatchBroken,
+    WatchCancelled,
+    WatchDelivery,
+    WatchExpired,
+    WatchFlapping,
+    WatchImpossible,
+    WatchMet,
+    WatchRecovered,
+    WatchSignal,
+    WatchStalled,
+    WatchUpdated,
+    WatchValueChanged,
+)
+from hankwatch.events.payload import Payload
+from hankwatch.watches.codec import canonical, digest
 from hankwatch.watches.decide import Decision, Raised
 from hankwatch.watches.policies import Evidence, policy
 from hankwatch.watches.watch import Signal, Watch
+
+MAX_VALUE_BYTES: Final = 8_000
+"""Of a value that is told, as JSON."""
 
 
 class Channel(StrEnum):
@@ -94,6 +114,57 @@ def told(watch: Watch, raised: Raised, version: int, now: datetime) -> Iterator[
         )
 
 
+def receipt(ended: Delivery, now: datetime) -> Delivery | None:
+    """The event that says that a delivery did not go out as meant; None when no journal takes it."""
+    if ended.home is None or ended.channel is Channel.EVENT:
+        return None
+    said = {"id": ended.id, "channel": ended.channel.value, "status": ended.status.value, "reason": ended.reason}
+    return replace(
+        ended,
+        id=f"{Channel.EVENT}:{ended.status}:{ended.id}",
+        channel=Channel.EVENT,
+        created_at=now,
+        content={"kind": ended.content.get("kind"), "delivery": said},
+        status=DeliveryStatus.PENDING,
+        reason=None,
+        attempts=0,
+        finished_at=None,
+    )
+
+
+def payload_of(delivery: Delivery) -> Payload:
+    """The event that an ``EVENT`` delivery puts into the journal of its home."""
+    content = delivery.content
+    if (about := content.get("delivery")) is not None:
+        return WatchDelivery(
+            watch_id=delivery.watch_id,
+            delivery_id=about["id"],
+            channel=about["channel"],
+            status=about["status"],
+            reason=about["reason"] or "",
+        )
+    names = ("kind", "condition", "generation", "fire", "reason", "value", "evidence")
+    told: dict[str, Any] = {name: content[name] for name in names if content.get(name) is not None}
+    if delivery.session is not None:
+        told["session"] = delivery.session
+    return _PAYLOADS[delivery.signal](watch_id=delivery.watch_id, delivery_id=delivery.id, **told)
+
+
+_PAYLOADS: Final[Mapping[Signal, type[WatchSignal]]] = {
+    Signal.ARMED: WatchArmed,
+    Signal.UPDATED: WatchUpdated,
+    Signal.MET: WatchMet,
+    Signal.CHANGED: WatchValueChanged,
+    Signal.IMPOSSIBLE: WatchImpossible,
+    Signal.EXPIRED: WatchExpired,
+    Signal.CANCELLED: WatchCancelled,
+    Signal.STALLED: WatchStalled,
+    Signal.BROKEN: WatchBroken,
+    Signal.RECOVERED: WatchRecovered,
+    Signal.FLAPPING: WatchFlapping,
+}
+
+
 def _channels(watch: Watch, signal: Signal) -> Iterator[Channel]:
     if watch.home is not None:  # only the journal of the home takes its events
         yield Channel.EVENT
@@ -117,5 +188,11 @@ def _content(watch: Watch, raised: Raised) -> dict[str, Any]:
         "depth": watch.depth,
     }
     if policy(watch.kind).evidence is not Evidence.DIGESTS:
-        content |= {"value": raised.value, "evidence": raised.evidence}
+        content |= {"value": _kept(raised.value), "evidence": raised.evidence}
     return content
+
+
+def _kept(value: Any) -> Any:
+    """A value that is told; a large one is named by its digest."""
+    written = canonical(value)
+    return value if len(written) <= MAX_VALUE_BYTES else {"digest": digest(value), "bytes": len(written)}

@@ -11,6 +11,7 @@ from hankwatch.watches.bounds import (
     Defaults,
     absolute_deadline,
     cadence_faults,
+    floor_of,
     interval_of,
     spec_faults,
     timed,
@@ -43,6 +44,8 @@ class Editing:
         """
         faults = [*self._standing_faults(watch)]
         spec = self._spec(watch, faults)
+        if self.edit.verifier is not None or self.edit.trigger is not None:
+            faults += spec_faults(spec, self.edit.trigger or watch.trigger, policy(watch.kind), self.verifiers)
         changes = self._times(watch, spec, faults) | self._others()
         if self.edit.repeat and not policy(watch.kind).repeats:
             faults.append(f"repeat: a {watch.kind.value} fires once")
@@ -70,15 +73,16 @@ class Editing:
         if isinstance(spec, TimeSpec):
             spec, wrong = timed(spec, self.principal, self.now)
             faults += wrong
-        faults += spec_faults(spec, policy(watch.kind), self.verifiers)
         return spec
 
     def _times(self, watch: Watch, spec: VerifierSpec, faults: list[str]) -> dict[str, Any]:
         row, given, changes = policy(watch.kind), self.edit.model_fields_set, dict[str, Any]()
+        floor_s = floor_of(spec, row, self.verifiers)
         if "interval_s" in given:
-            floor_s = row.floors_s[self.verifiers.cost(spec).value]
             faults += cadence_faults(self.edit.interval_s, row, floor_s)
             changes["interval_s"] = interval_of(self.edit.interval_s, row, floor_s, self.defaults)
+        elif self.edit.verifier is not None:
+            changes["interval_s"] = max(watch.interval_s, floor_s)
         if self.edit.clear_deadline or given & {"deadline", "expires_in_s"}:
             changes["expires_at"], wrong = _deadline(self.edit, self.principal, row, self.now)
             faults += wrong

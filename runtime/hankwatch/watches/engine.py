@@ -21,7 +21,6 @@ from hankwatch.watches.decide import Decision
 from hankwatch.watches.evaluator import Evaluator
 from hankwatch.watches.feed import Feed
 from hankwatch.watches.listening import Listening
-from hankwatch.watches.metrics import WatchMetrics
 from hankwatch.watches.specs import EventSpec
 from hankwatch.watches.store import Lease, Scope
 
@@ -30,9 +29,14 @@ POOL: Final = 8
 """Checks that run side by side; final ones, and those that events ask for, come on top."""
 LONGEST_NAP_S: Final = 1.0
 """Other processes write the store too."""
+_FULL_NAP_S: Final = 0.25
+"""While the pool is full, so often is it looked whether a deadline has come."""
+_EVENTS_APART_S: Final = 0.1
+"""However many events the bus brings, so often is looked what they mean."""
 BEAT_S: Final = 5.0
 PURGE_S: Final = 600.0
 _MAX_FINAL: Final = 256
+_MAX_HEARD: Final = 64
 _BACKOFF_S: Final = (1.0, 2.0, 5.0, 10.0, 30.0)
 
 
@@ -42,7 +46,6 @@ class WatchEngine:
 
     evaluator: Evaluator
     scope: Scope
-    metrics: WatchMetrics
     clock: Clock
     feeds: list[Feed] = field(default_factory=list)
     keep_ended: timedelta | None = timedelta(hours=24)
@@ -51,8 +54,9 @@ class WatchEngine:
     """Called after each commit, so that deliveries need not wait."""
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
     _listening: Listening = field(init=False)
-    _running: set[str] = field(default_factory=set)
+    _running: dict[str, anyio.CancelScope] = field(default_factory=dict)
     _nudged: anyio.Event = field(default_factory=anyio.Event)
+    _heard_at: float | None = None
     _beaten_at: float | None = None
     _purged_at: float | None = None
 
@@ -62,6 +66,13 @@ class WatchEngine:
     def nudge(self) -> None:
         """Look at once: something was armed, edited, or happened."""
         self._nudged.set()
+
+    def on_event(self) -> None:
+        """Look soon: the bus brought an event, of which there may be thousands in a second."""
+        now = self.clock.monotonic()
+        if self._heard_at is None or now - self._heard_at >= _EVENTS_APART_S:
+            self._heard_at = now
+            self._nudged.set()
 
     async def run(self) -> None:
         """Check what is due, for ever."""
@@ -86,15 +97,18 @@ class WatchEngine:
     async def _look(self, tasks: TaskGroup) -> float:
         """Start what is due; how long nothing will be, in seconds."""
         await self._keep_house()
+        has_more = await self._hear(tasks)
         for lease in await self._take(limit=_MAX_FINAL, final=True):
-            self._start(tasks, lease, self.evaluator.evaluate)
-        await self._hear(tasks)
+            self._start(tasks, lease, self._final(lease))
         if (free := POOL - len(self._running)) > 0:
             for lease in await self._take(limit=free, final=False):
                 self._start(tasks, lease, self.evaluator.evaluate)
-        if len(self._running) >= POOL or self._listening.waits:
-            return LONGEST_NAP_S  # the end of a check nudges
-        due = await anyio.to_thread.run_sync(self.evaluator.store.next_due, self.scope)
+        if has_more:
+            return 0.0
+        if len(self._running) >= POOL:
+            return _FULL_NAP_S  # the end of a check nudges
+        now = self.evaluator.now()
+        due = await anyio.to_thread.run_sync(self.evaluator.store.next_due, self.scope, now)
         if due is None:
             return LONGEST_NAP_S
         return min(LONGEST_NAP_S, max(0.0, (due - self.evaluator.now()).total_seconds()))
@@ -109,31 +123,44 @@ class WatchEngine:
             lease_s=evaluator.lease_s,
             final=final,
         )
-        return [lease for lease in await anyio.to_thread.run_sync(take) if lease.watch.id not in self._running]
+        return await anyio.to_thread.run_sync(take)
 
-    async def _hear(self, tasks: TaskGroup) -> None:
+    async def _hear(self, tasks: TaskGroup) -> bool:
+        """Start what events ask for; whether there is more to read."""
         if not self.feeds:
-            return
-        await anyio.to_thread.run_sync(self._listening.hear)
-        for lease, tripped in await anyio.to_thread.run_sync(lambda: list(self._listening.ready(self.evaluator.now()))):
+            return False
+        has_more = await anyio.to_thread.run_sync(self._listening.hear)
+        ready = partial(self._listening.ready, self.evaluator.now(), _MAX_HEARD)
+        for lease, tripped in await anyio.to_thread.run_sync(ready):
             if isinstance(lease.watch.verifier, EventSpec):
                 self._start(tasks, lease, partial(self._listening.fire, tripped=tripped))
             else:
                 self._start(tasks, lease, self.evaluator.evaluate)
+        return has_more
+
+    def _final(self, lease: Lease) -> Callable[[Lease], Awaitable[Decision | None]]:
+        tripped = self._listening.pop(lease.watch.id) if isinstance(lease.watch.verifier, EventSpec) else None
+        return self.evaluator.evaluate if tripped is None else partial(self._listening.fire, tripped=tripped)
 
     def _start(self, tasks: TaskGroup, lease: Lease, evaluate: Callable[[Lease], Awaitable[Decision | None]]) -> None:
-        self._running.add(lease.watch.id)
-        tasks.start_soon(self._check, lease, evaluate)
+        """Check a watch; a check of it that still runs has lost its lease and is given up."""
+        if (earlier := self._running.get(lease.watch.id)) is not None:
+            earlier.cancel()
+        self._running[lease.watch.id] = scope = anyio.CancelScope()
+        tasks.start_soon(self._check, lease, evaluate, scope)
 
-    async def _check(self, lease: Lease, evaluate: Callable[[Lease], Awaitable[Decision | None]]) -> None:
+    async def _check(
+        self, lease: Lease, evaluate: Callable[[Lease], Awaitable[Decision | None]], scope: anyio.CancelScope
+    ) -> None:
         failures = list[Exception]()
         try:
-            with contain(failures.append):
-                self.metrics.note(await evaluate(lease))
+            with contain(failures.append), scope:
+                await evaluate(lease)
         except StoreFailed as error:
             failures.append(error)
         finally:
-            self._running.discard(lease.watch.id)
+            if self._running.get(lease.watch.id) is scope:
+                del self._running[lease.watch.id]
             self.nudge()
         for failure in failures:  # its lease ends, then it is tried again
             _LOG.warning("watch %s was not checked: %s", lease.watch.id, failure)
@@ -142,9 +169,10 @@ class WatchEngine:
     async def _keep_house(self) -> None:
         store, now, monotonic = self.evaluator.store, self.evaluator.now(), self.clock.monotonic()
         if self._beaten_at is None:
-            await anyio.to_thread.run_sync(store.recover_clock, now)
+            await anyio.to_thread.run_sync(store.reclaim, self.scope)
         if self._beaten_at is None or monotonic - self._beaten_at >= BEAT_S:
             homes = "all homes" if self.scope.homes is None else ", ".join(sorted(self.scope.homes))
+            await anyio.to_thread.run_sync(store.recover_clock, now)
             await anyio.to_thread.run_sync(store.beat, self.id, homes, now)
             self._beaten_at = monotonic
         if self.keep_ended is not None and (self._purged_at is None or monotonic - self._purged_at >= PURGE_S):

@@ -1,20 +1,19 @@
 """One evaluation from lease to commit (spec watches 3, "Order of one evaluation")."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from random import Random
 from typing import Final
 
-import anyio
 import anyio.to_thread
 
 from hankwatch.core.clock import Clock
 from hankwatch.core.errors import Forbidden, WatchNotFound
-from hankwatch.processes.limits import ends_within
 from hankwatch.watches.authority import Action, Authorizer
 from hankwatch.watches.decide import Decision, decide, end
+from hankwatch.watches.metrics import WatchMetrics
 from hankwatch.watches.policies import AtExpiry, policy
 from hankwatch.watches.store import Lease, WatchStore
 from hankwatch.watches.verifiers import Verifiers
@@ -34,6 +33,7 @@ class Evaluator:
     clock: Clock
     now: Callable[[], datetime]
     """The instant watches live in; never goes back within a process."""
+    metrics: WatchMetrics = field(default_factory=WatchMetrics)
     random: Random = field(default_factory=Random)
 
     def lease_s(self, watch: Watch) -> float:
@@ -43,13 +43,16 @@ class Evaluator:
     async def evaluate(self, lease: Lease) -> Decision | None:
         """Check a leased watch and commit what comes of it; None when it was not decided on any more.
 
-        The target is not read before its owner may still see it. At the deadline a check that runs is given
-        up for the final one.
+        The target is not read before its owner may still see it, nor at the deadline of a kind that then never
+        fires.
         """
-        if not await self.may_check(lease.watch):
+        watch, now = lease.watch, self.now()
+        if not await self.may_check(watch):
             return None
-        seen = await self._observe(lease.watch)
-        return await self.commit(lease, seen)
+        is_over = watch.expires_at is not None and now >= watch.expires_at
+        if is_over and policy(watch.kind).at_expiry is AtExpiry.NEVER_FIRES:
+            return await self.commit(lease, Observation(Outcome.PENDING, "expired", "", now))
+        return await self.commit(lease, await self.verifiers.observe(watch, now))
 
     async def may_check(self, watch: Watch) -> bool:
         """Whether its owner may still see what it watches; ends it when not."""
@@ -81,28 +84,9 @@ class Evaluator:
             ready = prepare(stands)
             return None if ready is None else decide(ready, seen, now, jitter=jitter)
 
-        return await anyio.to_thread.run_sync(self.store.settle, lease, seen, work, now)
-
-    async def _observe(self, watch: Watch) -> Observation:
-        now = self.now()
-        if watch.expires_at is None:
-            return await self.verifiers.observe(watch, now)
-        if now < watch.expires_at:
-            seen = list[Observation]()
-            left_s = (watch.expires_at - now).total_seconds()
-            await ends_within(self.clock, left_s, _collect(lambda: self.verifiers.observe(watch, now), seen))
-            if seen:
-                return seen[0]
-        if policy(watch.kind).at_expiry is AtExpiry.NEVER_FIRES:
-            return Observation(Outcome.PENDING, "expired", "", self.now())
-        return await self.verifiers.observe(watch, self.now())
-
-
-def _collect(work: Callable[[], Awaitable[Observation]], into: list[Observation]) -> Callable[[], Awaitable[None]]:
-    async def run() -> None:
-        into.append(await work())
-
-    return run
+        decision = await anyio.to_thread.run_sync(self.store.settle, lease, seen, work, now)
+        self.metrics.note(decision)
+        return decision
 
 
 def _revoked(stands: Watch, now: datetime) -> Decision | None:

@@ -1,15 +1,15 @@
 """Deliveries in the store: taken by leases, ended once, listed for whoever asks (spec watches 6)."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 import orjson
-from sqlalchemy import ColumnElement, Row, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, insert, or_, select, update
 
 from hankwatch.watches.database import Database
-from hankwatch.watches.delivery import Channel, Delivery, DeliveryStatus
+from hankwatch.watches.delivery import Channel, Delivery, DeliveryStatus, receipt
 from hankwatch.watches.tables import deliveries
 from hankwatch.watches.watch import Signal
 
@@ -71,18 +71,46 @@ class Outbox:
                     "status": DeliveryStatus.DELIVERING.value,
                 }
                 connection.execute(update(deliveries).where(deliveries.c.id == row.id).values(**values))
-                leases.append(DeliveryLease(_delivery(row), row.fence + 1))
+                leases.append(DeliveryLease(delivery_of(row), row.fence + 1))
         return leases
 
     def finish(self, lease: DeliveryLease, status: DeliveryStatus, now: datetime, reason: str | None = None) -> bool:
         """A delivery's end; False when the lease is stale, and nothing has changed."""
-        return self._set(lease, status=status.value, finished_ms=millis(now), reason=reason)
+        with self._database.writing() as connection:
+            done = set_leased(connection, lease, status=status.value, finished_ms=millis(now), reason=reason)
+            if done and status is not DeliveryStatus.DELIVERED:
+                tell_of(connection, replace(lease.delivery, status=status, reason=reason), now)
+        return done
 
-    def retry(self, lease: DeliveryLease, at: datetime, reason: str) -> bool:
-        """Try it again later; False when the lease is stale."""
-        return self._set(
-            lease, status=DeliveryStatus.PENDING.value, due_ms=millis(at), leased_until_ms=0, reason=reason
+    def retry(self, lease: DeliveryLease, at: datetime, reason: str, *, failed: bool = True) -> bool:
+        """Try it again later; False when the lease is stale. Only what failed counts as an attempt."""
+        with self._database.writing() as connection:
+            return set_leased(
+                connection,
+                lease,
+                status=DeliveryStatus.PENDING.value,
+                due_ms=millis(at),
+                leased_until_ms=0,
+                reason=reason,
+                attempts=lease.delivery.attempts + failed,
+            )
+
+    def in_hand(self, watch_id: str, now: datetime) -> bool:
+        """Whether somebody is just carrying out a fire of a watch."""
+        query = select(deliveries.c.id).where(
+            deliveries.c.watch_id == watch_id,
+            deliveries.c.channel.in_([Channel.WAKE.value, Channel.HOOK.value]),
+            deliveries.c.signal != Signal.CANCELLED.value,
+            deliveries.c.status == DeliveryStatus.DELIVERING.value,
+            deliveries.c.leased_until_ms > millis(now),
         )
+        with self._database.reading() as connection:
+            return connection.execute(query.limit(1)).first() is not None
+
+    def reclaim(self, homes: frozenset[str]) -> None:
+        """Take back the leases of whoever died while it held these homes."""
+        with self._database.writing() as connection:
+            connection.execute(update(deliveries).where(deliveries.c.home.in_(sorted(homes))).values(leased_until_ms=0))
 
     def find(
         self,
@@ -103,18 +131,20 @@ class Outbox:
                 query = query.where(deliveries.c[name] == value)
         query = query.order_by(deliveries.c.created_ms.desc(), deliveries.c.id.desc()).limit(limit)
         with self._database.reading() as connection:
-            return [_delivery(row) for row in connection.execute(query).all()]
+            return [delivery_of(row) for row in connection.execute(query).all()]
 
-    def _set(self, lease: DeliveryLease, **values: Any) -> bool:
-        with self._database.writing() as connection:
-            return (
-                connection.execute(
-                    update(deliveries)
-                    .where(deliveries.c.id == lease.delivery.id, deliveries.c.fence == lease.fence)
-                    .values(**values)
-                ).rowcount
-                > 0
-            )
+
+def set_leased(connection: Connection, lease: DeliveryLease, **values: Any) -> bool:
+    """Change a delivery; False when the lease is stale, and nothing has changed."""
+    mine = (deliveries.c.id == lease.delivery.id, deliveries.c.fence == lease.fence)
+    return connection.execute(update(deliveries).where(*mine).values(**values)).rowcount > 0
+
+
+def tell_of(connection: Connection, ended: Delivery, now: datetime) -> None:
+    """Let the home's journal say that a delivery did not go out as meant."""
+    told = receipt(ended, now)
+    if told is not None and not connection.execute(select(deliveries.c.id).where(deliveries.c.id == told.id)).first():
+        connection.execute(insert(deliveries).values(row_of(told)))
 
 
 def held_notice(delivery: Delivery, limit: int) -> Delivery:
@@ -166,7 +196,8 @@ def instant(at_ms: int) -> datetime:
     return datetime.fromtimestamp(at_ms / 1000, UTC)
 
 
-def _delivery(row: Row[Any]) -> Delivery:
+def delivery_of(row: Row[Any]) -> Delivery:
+    """The delivery of a row."""
     return Delivery(
         id=row.id,
         watch_id=row.watch_id,

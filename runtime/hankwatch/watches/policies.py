@@ -83,6 +83,8 @@ class Policy:
     """A check needs its exact version."""
     floors_s: Mapping[str, float]
     """Least seconds between two checks, by cost: cheap, process, remote."""
+    check_floor_s: float
+    """The same for registered checks, whatever they cost."""
     cadences_s: tuple[float, ...] | None
     """The only intervals allowed, or None for any above the floor."""
     default_window_s: float | None
@@ -113,6 +115,7 @@ POLICIES: Final[Mapping[Kind, Policy]] = {
         verifiers=frozenset({"event", "time", "document", "command", "check"}),
         pinned_only=False,
         floors_s=_FLOORS_S,
+        check_floor_s=0.0,
         cadences_s=None,
         default_window_s=DAY_S,
         max_window_s=7 * DAY_S,
@@ -132,6 +135,7 @@ POLICIES: Final[Mapping[Kind, Policy]] = {
         verifiers=frozenset({"check"}),
         pinned_only=True,
         floors_s={"cheap": MINUTE_S, "process": MINUTE_S, "remote": MINUTE_S},
+        check_floor_s=MINUTE_S,
         cadences_s=(MINUTE_S, 5 * MINUTE_S, 15 * MINUTE_S, 60 * MINUTE_S),
         default_window_s=None,
         max_window_s=DAY_S,
@@ -151,6 +155,7 @@ POLICIES: Final[Mapping[Kind, Policy]] = {
         verifiers=frozenset({"document", "time", "check"}),
         pinned_only=False,
         floors_s={"cheap": MINUTE_S, "process": 5 * MINUTE_S, "remote": 5 * MINUTE_S},
+        check_floor_s=5 * MINUTE_S,
         cadences_s=None,
         default_window_s=DAY_S,
         max_window_s=7 * DAY_S,

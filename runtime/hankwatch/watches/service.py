@@ -9,24 +9,30 @@ from typing import Any, Final, TypeVar
 import anyio.to_thread
 import orjson
 
-from hankwatch.core.errors import Forbidden, WatchInvalid, WatchNotFound
+from hankwatch.core.errors import Forbidden, IdTaken, WatchInvalid, WatchNotFound
+from hankwatch.processes.limits import ends_within
 from hankwatch.watches.arming import planned
 from hankwatch.watches.authority import Action, Authorizer, Principal
 from hankwatch.watches.bounds import Defaults
+from hankwatch.watches.checks import Trust
 from hankwatch.watches.codec import encode
-from hankwatch.watches.decide import Decision, Raised, end
+from hankwatch.watches.decide import Decision, Raised, end, next_check
+from hankwatch.watches.deliveries import SINK_LIMIT_S
 from hankwatch.watches.delivery import Channel, Delivery
 from hankwatch.watches.editing import Editing
 from hankwatch.watches.evaluation import Evaluation
 from hankwatch.watches.evaluator import Evaluator
 from hankwatch.watches.outbox import Outbox
 from hankwatch.watches.requests import WatchEdit, WatchRequest
+from hankwatch.watches.rows import identity_of
 from hankwatch.watches.specs import TimeSpec
 from hankwatch.watches.store import WatchStore
 from hankwatch.watches.verifiers import Verifiers
 from hankwatch.watches.watch import EndReason, Signal, Status, Watch
 
 T = TypeVar("T")
+_ID_TRIES: Final = 4
+_LOOK_AGAIN_S: Final = 0.05
 ENDINGS: Final = frozenset({Signal.MET, Signal.CHANGED, Signal.IMPOSSIBLE, Signal.EXPIRED, Signal.CANCELLED})
 """What a session that waits is told of, each of its watches."""
 
@@ -160,16 +166,18 @@ class WatchService:
             Forbidden: as ``get``.
             CapReached: too many are active.
         """
-        proposal = await self.get(principal, watch_id, Action.APPROVE)
-        if proposal.status is not Status.PROPOSED:
-            raise WatchInvalid([f"watch {watch_id} is {proposal.status.value}; only proposals are approved"])
+        await self.get(principal, watch_id, Action.APPROVE)
         now, cursor = self.evaluator.now(), self.journal_end()
 
         def work(stands: Watch) -> Decision | None:
             self.authorizer.check(principal, Action.APPROVE, stands)
             if stands.status is not Status.PROPOSED:
-                return None
-            active = replace(stands, status=Status.ACTIVE, cursor=cursor)
+                raise WatchInvalid([f"watch {watch_id} is {stands.status.value}; only proposals are approved"])
+            if not principal.is_operator and self.verifiers.trust(stands.verifier) is not Trust.SAFE:
+                raise Forbidden(Action.APPROVE, watch_id, "only an operator approves such a verifier")
+            # Not due before the check below, whose result is the answer, has been made.
+            later = next_check(stands, now, stands.interval_s)
+            active = replace(stands, status=Status.ACTIVE, cursor=cursor, next_check_at=later)
             return Decision(active, (Raised(Signal.ARMED, None, "approved"),))
 
         await self._change(watch_id, work, now)
@@ -199,6 +207,8 @@ class WatchService:
     async def apply_watches(self, principal: Principal, requests: Sequence[WatchRequest]) -> Applied:
         """Make the asker's applied watches be exactly these; a second time changes nothing.
 
+        One that has ended by itself since stays ended, unless it is asked for with ``replace``.
+
         Raises:
             WatchInvalid: one of them cannot be, or has no id, or two have the same; nothing has changed then.
         """
@@ -217,19 +227,18 @@ class WatchService:
             tenant=principal.tenant,
             owner=principal.actor,
             applied=True,
-            statuses=(Status.ACTIVE, Status.PROPOSED),
         )
-        live = {watch.id: watch for watch in await _in_thread(find)}
+        stands = {watch.id: watch for watch in await _in_thread(find)}
+        extra = sorted(id_ for id_ in stands.keys() - plans.keys() if stands[id_].status is not Status.ENDED)
+        for watch_id in extra:  # first, so that they give up their places
+            await self.cancel_watch(principal, watch_id)
         armed, kept = list[str](), list[str]()
         for watch_id, (plan, request) in plans.items():
-            if watch_id in live and _asks_the_same(live[watch_id], plan, request):
+            if watch_id in stands and _still_holds(stands[watch_id], plan, request):
                 kept.append(watch_id)
             else:
                 await self._arm(principal, request, depth=0, applied=True)
                 armed.append(watch_id)
-        extra = sorted(live.keys() - plans.keys())
-        for watch_id in extra:
-            await self.cancel_watch(principal, watch_id)
         return Applied(tuple(armed), tuple(kept), tuple(extra))
 
     async def evaluations(self, principal: Principal, watch_id: str, limit: int = 100) -> list[Evaluation]:
@@ -266,22 +275,44 @@ class WatchService:
         watch = planned(request, principal, self.verifiers, self.defaults, now, depth=depth)
         watch = replace(watch, cursor=self.journal_end())
         self.authorizer.check(principal, Action.PROPOSE, watch)
-        if request.id is not None and (stands := await _in_thread(partial(self.store.get, watch.id))) is not None:
-            self._require_replaceable(principal, stands, request, applied=applied)
-        arm = partial(self.store.arm, watch, counts=not principal.is_operator, applied=applied, now=now)
-        stored, is_new = await _in_thread(arm)
+        for number in range(1, _ID_TRIES + 1):
+            candidate = watch if number == 1 else replace(watch, id=f"{watch.id}-{number}")
+            takes_over = partial(self._takes_over, principal, request, candidate, applied=applied)
+            arm = partial(
+                self.store.arm,
+                candidate,
+                counts=not principal.is_operator,
+                applied=applied,
+                now=now,
+                twins=request.id is not None or request.replace,
+                takes_over=takes_over,
+            )
+            try:
+                stored, is_new = await _in_thread(arm)
+            except IdTaken:  # a derived id may be another's by chance
+                if request.id is not None or number == _ID_TRIES:
+                    raise
+            else:
+                break
         self.on_changed()
         return Armed(stored, is_new)
 
-    def _require_replaceable(
-        self, principal: Principal, stands: Watch, request: WatchRequest, *, applied: bool
-    ) -> None:
-        """The id is taken: by somebody else's watch, or by a live one that nobody asked to replace."""
+    def _takes_over(
+        self, principal: Principal, request: WatchRequest, new: Watch, stands: Watch, *, applied: bool
+    ) -> bool:
+        """Whether a new watch takes the place of the one that has its id.
+
+        Raises:
+            IdTaken: it is somebody else's, or another live one that nobody asked to replace.
+        """
         is_own = (stands.tenant, stands.owner) == (principal.tenant, principal.actor)
-        if not is_own and not principal.is_operator:
-            raise WatchInvalid([f"id: {stands.id!r} is taken; choose another"])
-        if stands.status is Status.ACTIVE and not (request.replace or applied):
-            raise WatchInvalid([f"id: {stands.id!r} is active; say replace to take its place, or edit it"])
+        if not is_own and not (principal.is_operator and request.id is not None):
+            raise IdTaken(stands.id, "choose another")
+        if stands.status is Status.ENDED or request.replace or applied:
+            return True
+        if identity_of(stands) == identity_of(new):
+            return False
+        raise IdTaken(stands.id, "say replace to take its place, or edit it")
 
     async def _end(self, principal: Principal, watch_id: str, action: Action, reason: EndReason) -> Watch:
         await self.get(principal, watch_id, action)
@@ -293,7 +324,13 @@ class WatchService:
 
         ended = await self._change(watch_id, work, now)
         self.on_changed()
+        await ends_within(self.evaluator.clock, SINK_LIMIT_S + 1.0, partial(self._hand_over, watch_id))
         return ended
+
+    async def _hand_over(self, watch_id: str) -> None:
+        """A wake that somebody is just handing over arrives before a cancel returns, or never."""
+        while await _in_thread(partial(self.outbox.in_hand, watch_id, self.evaluator.now())):
+            await self.evaluator.clock.sleep(_LOOK_AGAIN_S)
 
     async def _change(self, watch_id: str, work: Callable[[Watch], Decision | None], now: datetime) -> Watch:
         changed = await _in_thread(partial(self.store.change, watch_id, work, now))
@@ -345,6 +382,19 @@ _ASKED: Final = (
     "actions",
     "notify_on",
 )
+
+
+def _still_holds(stands: Watch, plan: Watch, request: WatchRequest) -> bool:
+    """Whether what was applied before needs no arming now."""
+    if not _asks_the_same(stands, plan, request):
+        return False
+    ended_by_itself = stands.end_reason in {
+        EndReason.SATISFIED,
+        EndReason.CHANGED,
+        EndReason.IMPOSSIBLE,
+        EndReason.EXPIRED,
+    }
+    return stands.status is not Status.ENDED or (ended_by_itself and not request.replace)
 
 
 def _asks_the_same(live: Watch, plan: Watch, request: WatchRequest) -> bool:

@@ -3,10 +3,9 @@
 All methods block for a database; call them in a worker thread. Several processes may use one store.
 """
 
-import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any, Final
 
 from sqlalchemy import (
@@ -14,35 +13,37 @@ from sqlalchemy import (
     Connection,
     Row,
     Select,
-    Update,
     and_,
     delete,
     func,
     insert,
     or_,
     select,
-    true,
     update,
 )
 
-from hankwatch.core.errors import BadLine, CapReached
-from hankwatch.watches.codec import decode, encode, identity
+from hankwatch.watches.caps import require_room
+from hankwatch.watches.codec import decode
 from hankwatch.watches.database import Database
 from hankwatch.watches.decide import Decision, Raised
-from hankwatch.watches.delivery import Channel, DeliveryStatus, reactions, told
+from hankwatch.watches.delivery import reactions, told
 from hankwatch.watches.evaluation import Evaluation
-from hankwatch.watches.outbox import held_notice, instant, millis, row_of
+from hankwatch.watches.forgetting import forget, past_generation
+from hankwatch.watches.outbox import instant, millis
 from hankwatch.watches.policies import POLICIES, Caps, policy
+from hankwatch.watches.posting import post, withdraw
+from hankwatch.watches.rows import columns, identity_of, read, rows_of
 from hankwatch.watches.tables import deliveries, engines, evaluations, watches
-from hankwatch.watches.watch import EndReason, Kind, Observation, Signal, Status, Watch
+from hankwatch.watches.watch import WITHDRAWN, Kind, Observation, Signal, Status, Watch
 
-_LOG = logging.getLogger(__name__)
 _LONGEST_LEASE_MS: Final = 2 * 3_600_000
 """A lease that ends later was taken before the clock went back."""
+_LONGEST_RETRY_MS: Final = 3_600_000
 _CLOCK_SLACK_MS: Final = 1_000
-_SHOWN_HOLDERS: Final = 20
-_WITHDRAWN: Final = frozenset({EndReason.CANCELLED, EndReason.ACCESS_REVOKED})
-"""Endings after which nothing may wake a session any more."""
+_KEPT_EVALUATIONS: Final = 2_000
+"""Of a watch; a day of an ``agent_watch`` at its shortest cadence fits in."""
+_PRUNED_EVERY: Final = 100
+_ENGINE_IS_GONE_MS: Final = 24 * 3_600_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,8 @@ class Scope:
     """Execution directories; None for all."""
     homeless: bool
     """Those without a home too."""
+    is_held: bool = False
+    """This process holds the locks of these homes: whoever else leased from them has died."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,16 +92,26 @@ class WatchStore:
         self.database = database
         self._caps = {kind: row.caps for kind, row in POLICIES.items()} | dict(caps or {})
 
-    def arm(self, watch: Watch, *, counts: bool, now: datetime, applied: bool = False) -> tuple[Watch, bool]:
-        """Store a proposed or active watch; an identical one under another id that is live is returned instead.
-
-        A row of the same id is replaced when it is the same owner's: its generation goes up by one.
+    def arm(
+        self,
+        watch: Watch,
+        *,
+        counts: bool,
+        now: datetime,
+        applied: bool = False,
+        twins: bool = False,
+        takes_over: Callable[[Watch], bool] = lambda _: True,
+    ) -> tuple[Watch, bool]:
+        """Store a proposed or active watch. One that takes the place of another has the next generation.
 
         Args:
             watch: Valid by its policy row.
             counts: It is held to the caps; an operator's is not.
             now: The instant of arming.
             applied: It belongs to its owner's applied set.
+            twins: It may stand beside an identical live one of another id; else that one is returned.
+            takes_over: Asked with the watch that has the id already: whether the new one takes its place, or that
+                one is returned; raises what forbids both. May be called again.
 
         Returns:
             The watch as it stands, and whether it is new.
@@ -107,27 +120,23 @@ class WatchStore:
             CapReached: too many are active.
             StoreFailed: the database failed.
         """
-        same = identity(
-            kind=watch.kind,
-            tenant=watch.tenant,
-            owner=watch.owner,
-            session=watch.session,
-            spec=watch.verifier,
-            condition=watch.condition,
-        )
 
         def work(connection: Connection) -> tuple[Watch, bool]:
-            mine = connection.execute(select(watches).where(watches.c.id == watch.id).with_for_update()).first()
-            if mine is None and (twin := _live_twin(connection, same)) is not None:
+            if not twins and (twin := _live_twin(connection, identity_of(watch), watch.id)) is not None:
                 return twin, False
-            fresh = watch
-            if mine is not None:
-                fresh = replace(watch, generation=decode(mine.record).generation + 1)
+            mine = connection.execute(select(watches).where(watches.c.id == watch.id).with_for_update()).first()
+            if mine is None:
+                past = past_generation(connection)
+            else:
+                before = decode(mine.record)
+                if not takes_over(before):
+                    return before, False
+                past = before.generation
+            fresh = replace(watch, generation=past + 1)
             if fresh.status is Status.ACTIVE and counts:
-                self._require_room(connection, fresh)
+                require_room(connection, fresh, self._caps[fresh.kind])
             version = 1 if mine is None else mine.version + 1
-            values = _columns(fresh) | {
-                "identity": same,
+            values = columns(fresh) | {
                 "applied": applied,
                 "counts": counts,
                 "version": version,
@@ -140,8 +149,9 @@ class WatchStore:
                     update(watches).where(watches.c.id == fresh.id).values(fence=mine.fence + 1, **values)
                 )
             if fresh.status is Status.ACTIVE:
-                for delivery in told(fresh, Raised(Signal.ARMED, None, "armed"), version, now):
-                    connection.execute(insert(deliveries).values(row_of(delivery)))
+                armed = told(fresh, Raised(Signal.ARMED, None, "armed"), version, now)
+                post(connection, armed, now, limit=policy(fresh.kind).max_fires_per_day)
+                self.database.announce(connection)
             return fresh, True
 
         return self.database.serializable(work)
@@ -150,7 +160,13 @@ class WatchStore:
         """The watch, or None when there is none (or its record cannot be read)."""
         with self.database.reading() as connection:
             row = connection.execute(select(watches).where(watches.c.id == watch_id)).first()
-        return None if row is None else _read(row)
+        return None if row is None else read(row)
+
+    def read_all(self, watch_ids: Sequence[str]) -> list[Watch]:
+        """Those of these watches that are there."""
+        with self.database.reading() as connection:
+            rows = rows_of(connection, watch_ids)
+        return [watch for row in rows if (watch := read(row)) is not None]
 
     def find(
         self,
@@ -177,7 +193,7 @@ class WatchStore:
             query = query.where(watches.c.id.startswith(prefix, autoescape=True))
         with self.database.reading() as connection:
             rows = connection.execute(query.order_by(watches.c.id).limit(limit)).all()
-        return [watch for row in rows if (watch := _read(row)) is not None]
+        return [watch for row in rows if (watch := read(row)) is not None]
 
     def change(self, watch_id: str, work: Callable[[Watch], Decision | None], now: datetime) -> Watch | None:
         """Replace a watch by what ``work`` makes of it as it stands, with the deliveries of that.
@@ -205,8 +221,9 @@ class WatchStore:
             if decision is None:
                 return before
             if decision.watch.status is Status.ACTIVE and before.status is not Status.ACTIVE and row.counts:
-                self._require_room(connection, decision.watch)
-            self._write(connection, row, decision, now)
+                require_room(connection, decision.watch, self._caps[decision.watch.kind])
+            keeps_lease = _aim(before) == _aim(decision.watch)
+            self._write(connection, row, decision, now, leased_until_ms=row.leased_until_ms if keeps_lease else 0)
             return decision.watch
 
         return self.database.serializable(apply)
@@ -214,25 +231,24 @@ class WatchStore:
     def delete(self, watch_id: str) -> bool:
         """Forget a watch, its evaluations and what was to be told of it; False when there is none."""
         with self.database.writing() as connection:
-            found = connection.execute(delete(watches).where(watches.c.id == watch_id)).rowcount
-            connection.execute(delete(evaluations).where(evaluations.c.watch_id == watch_id))
-            connection.execute(delete(deliveries).where(deliveries.c.watch_id == watch_id))
-        return found > 0
+            return forget(connection, [watch_id]) > 0
 
     def purge(self, finished_before: datetime) -> int:
-        """Forget watches that ended before; what still waits to be told keeps its watch. Returns how many."""
-        waits = select(deliveries.c.watch_id).where(deliveries.c.status.in_(["pending", "delivering"]))
+        """Forget what ended before, proposals that nobody approved in time, and what was told; returns how many watches.
+
+        What still waits to be told keeps its watch.
+        """
+        before_ms = millis(finished_before)
+        waits = select(deliveries.c.watch_id).where(deliveries.c.finished_ms.is_(None))
+        is_over = or_(
+            and_(watches.c.status == Status.ENDED.value, watches.c.finished_ms < before_ms),
+            and_(watches.c.status == Status.PROPOSED.value, watches.c.expires_ms < before_ms),
+        )
         with self.database.writing() as connection:
-            old = connection.scalars(
-                select(watches.c.id).where(
-                    watches.c.status == Status.ENDED.value,
-                    watches.c.finished_ms < millis(finished_before),
-                    watches.c.id.not_in(waits),
-                )
-            ).all()
-            for table, key in ((watches, "id"), (evaluations, "watch_id"), (deliveries, "watch_id")):
-                connection.execute(delete(table).where(table.c[key].in_(old)))
-        return len(old)
+            connection.execute(delete(deliveries).where(deliveries.c.finished_ms < before_ms))
+            return forget(
+                connection, connection.scalars(select(watches.c.id).where(is_over, watches.c.id.not_in(waits))).all()
+            )
 
     def take(
         self,
@@ -244,6 +260,8 @@ class WatchStore:
         final: bool = False,
     ) -> list[Lease]:
         """Lease up to ``limit`` due watches that nobody checks, most overdue first.
+
+        A lease that begins before the deadline ends at it: the final check waits for nobody.
 
         Args:
             scope: Whose.
@@ -259,12 +277,12 @@ class WatchStore:
         leases = list[Lease]()
         with self.database.writing() as connection:
             for row in connection.execute(query.with_for_update(skip_locked=True)).all():
-                watch = _read(row)
+                watch = read(row)
                 values: dict[str, Any] = {"fence": row.fence + 1}
                 if watch is None:  # delays no other
                     values["due_ms"] = None
                 else:
-                    values["leased_until_ms"] = now_ms + int(lease_s(watch) * 1000)
+                    values["leased_until_ms"] = _lease_end(row, now_ms, lease_s(watch))
                 connection.execute(update(watches).where(watches.c.id == row.id).values(**values))
                 if watch is not None:
                     leases.append(Lease(watch, row.fence + 1, instant(row.due_ms)))
@@ -278,14 +296,21 @@ class WatchStore:
         )
         with self.database.writing() as connection:
             row = connection.execute(query.with_for_update(skip_locked=True)).first()
-            if row is None or (watch := _read(row)) is None:
+            if row is None or (watch := read(row)) is None:
                 return None
             connection.execute(
                 update(watches)
                 .where(watches.c.id == watch_id)
-                .values(fence=row.fence + 1, leased_until_ms=now_ms + int(lease_s(watch) * 1000))
+                .values(fence=row.fence + 1, leased_until_ms=_lease_end(row, now_ms, lease_s(watch)))
             )
         return Lease(watch, row.fence + 1, now)
+
+    def reclaim(self, scope: Scope) -> None:
+        """Take back the leases of whoever died while it held the homes that this process now holds."""
+        if scope.is_held:
+            with self.database.writing() as connection:
+                held = watches.c.home.in_(sorted(scope.homes or ()))
+                connection.execute(update(watches).where(held).values(leased_until_ms=0))
 
     def recover_clock(self, now: datetime) -> None:
         """Let nothing wait for instants that were set before the clock went back."""
@@ -293,28 +318,43 @@ class WatchStore:
         active = watches.c.status == Status.ACTIVE.value
         with self.database.writing() as connection:
             connection.execute(
-                update(watches).where(active, watches.c.checked_ms > now_ms + _CLOCK_SLACK_MS).values(due_ms=now_ms)
+                update(watches)
+                .where(active, watches.c.touched_ms > now_ms + _CLOCK_SLACK_MS, watches.c.due_ms > now_ms)
+                .values(due_ms=now_ms)
+            )
+            connection.execute(
+                update(deliveries)
+                .where(deliveries.c.finished_ms.is_(None), deliveries.c.due_ms > now_ms + _LONGEST_RETRY_MS)
+                .values(due_ms=now_ms)
             )
             for table in (watches, deliveries):
                 connection.execute(
                     update(table).where(table.c.leased_until_ms > now_ms + _LONGEST_LEASE_MS).values(leased_until_ms=0)
                 )
 
-    def next_due(self, scope: Scope) -> datetime | None:
-        """When the next watch of the scope is due; None when none waits."""
-        query = select(func.min(watches.c.due_ms)).where(watches.c.status == Status.ACTIVE.value, _in_scope(scope))
+    def next_due(self, scope: Scope, now: datetime) -> datetime | None:
+        """When the next watch of the scope can be leased; None when none waits."""
+        now_ms, mine = millis(now), (watches.c.status == Status.ACTIVE.value, _in_scope(scope))
+        free = select(watches.c.due_ms).where(*mine, watches.c.leased_until_ms <= now_ms, watches.c.due_ms.is_not(None))
+        leased = select(func.min(watches.c.leased_until_ms)).where(
+            *mine, watches.c.leased_until_ms > now_ms, watches.c.due_ms <= now_ms
+        )
         with self.database.reading() as connection:
-            due_ms = connection.execute(query).scalar()
-        return None if due_ms is None else instant(due_ms)
+            found = [
+                connection.execute(free.order_by(watches.c.due_ms).limit(1)).scalar(),
+                connection.execute(leased).scalar(),
+            ]
+        return min((instant(at_ms) for at_ms in found if at_ms is not None), default=None)
 
-    def expedite(self, watch_ids: Sequence[str], now: datetime) -> None:
-        """Let active watches be due now, because something about them happened."""
-        with self.database.writing() as connection:
-            connection.execute(
-                update(watches)
-                .where(watches.c.id.in_(watch_ids), watches.c.status == Status.ACTIVE.value)
-                .values(due_ms=millis(now))
-            )
+    def listeners(self, home: str) -> dict[str, int]:
+        """The active ``event`` and ``document`` watches of a home, and the number of the last change of each."""
+        query = select(watches.c.id, watches.c.version).where(
+            watches.c.home == home,
+            watches.c.status == Status.ACTIVE.value,
+            watches.c.verifier.in_(["event", "document"]),
+        )
+        with self.database.reading() as connection:
+            return {row.id: row.version for row in connection.execute(query)}
 
     def settle(
         self, lease: Lease, seen: Observation, work: Callable[[Watch], Decision | None], now: datetime
@@ -346,9 +386,14 @@ class WatchStore:
                 watch=replace(decision.watch, max_lateness_s=max(decision.watch.max_lateness_s, round(late_s, 3))),
             )
             self._write(connection, row, decision, now)
-            connection.execute(
-                insert(evaluations).values(Evaluation.of(watch, seen, row.version + 1, late_s).columns())
-            )
+            number = row.version + 1
+            connection.execute(insert(evaluations).values(Evaluation.of(watch, seen, number, late_s).columns()))
+            if number % _PRUNED_EVERY == 0:
+                connection.execute(
+                    delete(evaluations).where(
+                        evaluations.c.watch_id == row.id, evaluations.c.number <= number - _KEPT_EVALUATIONS
+                    )
+                )
         return decision
 
     def release(self, lease: Lease) -> None:
@@ -368,9 +413,10 @@ class WatchStore:
         return [Evaluation.of_row(row) for row in rows]
 
     def beat(self, engine_id: str, scope: str, now: datetime) -> None:
-        """An engine says that it looks."""
+        """An engine says that it looks; those that have not for a day are forgotten."""
         values = {"scope": scope, "looped_ms": millis(now)}
         with self.database.writing() as connection:
+            connection.execute(delete(engines).where(engines.c.looped_ms < millis(now) - _ENGINE_IS_GONE_MS))
             if not connection.execute(update(engines).where(engines.c.id == engine_id).values(**values)).rowcount:
                 connection.execute(insert(engines).values(id=engine_id, **values))
 
@@ -396,90 +442,42 @@ class WatchStore:
             0.0 if most is None else (millis(now) - most.due_ms) / 1000,
         )
 
-    def _write(self, connection: Connection, row: Row[Any], decision: Decision, now: datetime) -> None:
+    def _write(
+        self, connection: Connection, row: Row[Any], decision: Decision, now: datetime, *, leased_until_ms: int = 0
+    ) -> None:
         """One change of a row, and what it sets in motion."""
         version = row.version + 1
         connection.execute(
             update(watches)
             .where(watches.c.id == row.id)
-            .values(version=version, leased_until_ms=0, **_columns(decision.watch))
+            .values(version=version, leased_until_ms=leased_until_ms, **columns(decision.watch))
         )
-        if decision.watch.end_reason in _WITHDRAWN:
-            connection.execute(_suppress_wakes(row.id, decision.watch.end_reason, now))
+        if decision.watch.end_reason in WITHDRAWN:
+            withdraw(connection, row.id, decision.watch.end_reason, now)
         limit = policy(decision.watch.kind).max_fires_per_day
-        for delivery in reactions(decision, version, now):
-            if delivery.channel is Channel.WAKE and _woken_today(connection, delivery, now) >= limit:
-                notice = held_notice(delivery, limit)
-                delivery = replace(delivery, status=DeliveryStatus.HELD, reason="day-limit", finished_at=now)  # noqa: PLW2901
-                if not connection.execute(select(deliveries.c.id).where(deliveries.c.id == notice.id)).first():
-                    connection.execute(insert(deliveries).values(row_of(notice)))
-            connection.execute(insert(deliveries).values(row_of(delivery)))
-
-    def _require_room(self, connection: Connection, watch: Watch) -> None:
-        caps, of_kind = self._caps[watch.kind], watches.c.kind == watch.kind.value
-        tenant, owner = watches.c.tenant == watch.tenant, watches.c.owner == watch.owner
-        session = watches.c.session == watch.session
-        is_tool = watches.c.verifier == "check"
-        limits: list[tuple[str, int | None, ColumnElement[bool]]] = [
-            ("session", caps.per_session, and_(tenant, session)),
-            ("owner", caps.per_owner, and_(tenant, owner)),
-            ("instance", caps.per_instance, true()),
-            ("tenant, actor and session", caps.per_tenant_actor_session, and_(tenant, owner, session)),
-            (
-                "owner that check a tool",
-                caps.tools_per_owner if watch.verifier.type == "check" else None,
-                and_(tenant, owner, is_tool),
-            ),
-        ]
-        live = and_(
-            of_kind,
-            watches.c.status == Status.ACTIVE.value,
-            watches.c.counts.is_(other=True),
-            watches.c.id != watch.id,
-        )
-        for what, limit, where in limits:
-            if limit is None:
-                continue
-            held_by = connection.scalars(select(watches.c.id).where(live, where).order_by(watches.c.id)).all()
-            if len(held_by) >= limit:
-                shown = [*held_by[:_SHOWN_HOLDERS]] if what != "instance" else []
-                raise CapReached(watch.kind.value, what, limit, shown)
+        post(connection, reactions(decision, version, now), now, limit=limit)
+        if decision.raised:
+            self.database.announce(connection)
 
 
-def _columns(watch: Watch) -> dict[str, Any]:
-    """What the row of a watch says beside its record."""
-    due = [at for at in (watch.next_check_at, watch.expires_at) if at is not None]
-    active = watch.status is Status.ACTIVE
-    return {
-        "tenant": watch.tenant,
-        "owner": watch.owner,
-        "session": watch.session,
-        "home": watch.home,
-        "kind": watch.kind.value,
-        "status": watch.status.value,
-        "verifier": watch.verifier.type,
-        "due_ms": millis(min(due)) if active and due else None,
-        "expires_ms": None if watch.expires_at is None else millis(watch.expires_at),
-        "checked_ms": None if watch.last_checked_at is None else millis(watch.last_checked_at),
-        "finished_ms": None if watch.finished_at is None else millis(watch.finished_at),
-        "record": encode(watch),
-    }
+def _aim(watch: Watch) -> tuple[Status, int, datetime | None]:
+    """What a check that runs has to go on for."""
+    return watch.status, watch.generation, watch.expires_at
 
 
-def _read(row: Row[Any]) -> Watch | None:
-    try:
-        return decode(row.record)
-    except BadLine as error:
-        _LOG.warning("watch %s is left out: %s", row.id, error)
-        return None
+def _lease_end(row: Row[Any], now_ms: int, lease_s: float) -> int:
+    end_ms = now_ms + int(lease_s * 1000)
+    return min(end_ms, row.expires_ms) if row.expires_ms is not None and row.expires_ms > now_ms else end_ms
 
 
-def _live_twin(connection: Connection, same: str) -> Watch | None:
+def _live_twin(connection: Connection, same: str, watch_id: str) -> Watch | None:
     query = select(watches).where(
-        watches.c.identity == same, watches.c.status.in_([Status.ACTIVE.value, Status.PROPOSED.value])
+        watches.c.identity == same,
+        watches.c.id != watch_id,
+        watches.c.status.in_([Status.ACTIVE.value, Status.PROPOSED.value]),
     )
     row = connection.execute(query.order_by(watches.c.id).limit(1)).first()
-    return None if row is None else _read(row)
+    return None if row is None else read(row)
 
 
 def _in_scope(scope: Scope) -> ColumnElement[bool]:
@@ -495,29 +493,3 @@ def _due(query: Select[Any], scope: Scope, now_ms: int) -> Select[Any]:
         watches.c.leased_until_ms <= now_ms,
         watches.c.due_ms <= now_ms,
     )
-
-
-def _suppress_wakes(watch_id: str, reason: str, now: datetime) -> Update:
-    """What nobody has begun to deliver; the rows stay as receipts."""
-    return (
-        update(deliveries)
-        .where(
-            deliveries.c.watch_id == watch_id,
-            deliveries.c.channel == Channel.WAKE.value,
-            deliveries.c.status == DeliveryStatus.PENDING.value,
-        )
-        .values(status=DeliveryStatus.SUPPRESSED.value, finished_ms=millis(now), reason=reason)
-    )
-
-
-def _woken_today(connection: Connection, delivery: Any, now: datetime) -> int:
-    today = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-    query = select(func.count()).where(
-        deliveries.c.channel == Channel.WAKE.value,
-        deliveries.c.tenant == delivery.tenant,
-        deliveries.c.session == delivery.session,
-        deliveries.c.created_ms >= millis(today),
-        deliveries.c.created_ms < millis(today + timedelta(days=1)),
-        deliveries.c.status.not_in([DeliveryStatus.HELD.value, DeliveryStatus.SUPPRESSED.value]),
-    )
-    return int(connection.execute(query).scalar() or 0)

@@ -7,6 +7,8 @@ milliseconds, so both databases order them alike.
 from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, MetaData, String, Table, Text
 
 SCHEMA_VERSION = 1
+PAST = "past generation"
+"""Name of the highest generation of all that was deleted."""
 
 metadata = MetaData()
 
@@ -33,7 +35,7 @@ watches = Table(
     Column("counts", Boolean, nullable=False),  # against the caps; an operator's does not
     Column("due_ms", BigInteger),  # the earlier of next check and deadline; null: not polled
     Column("expires_ms", BigInteger),
-    Column("checked_ms", BigInteger),  # later than now: the clock went back
+    Column("touched_ms", BigInteger, nullable=False),  # armed or last checked; later than now: the clock went back
     Column("finished_ms", BigInteger),
     Column("version", Integer, nullable=False),  # goes up with every change of the record
     Column("fence", BigInteger, nullable=False),  # goes up with every lease

@@ -96,16 +96,19 @@ class Verifiers:
 
     async def observe(self, watch: Watch, now: datetime) -> Observation:
         """One check; raises nothing but cancellation, and takes no longer than its limit and half a second."""
-        found = list[Finding]()
+        seen = list[Observation]()
         limit_s = self.limit_s(watch.verifier)
 
-        async def work() -> None:
-            with contain(lambda error: found.append(_crashed(error))):
-                found.append(await self._find(watch, now))
+        def crashed(error: Exception) -> None:
+            seen.append(self._observation(_crashed(error), now))
 
-        if not await ends_within(self.clock, limit_s, work) and not found:
-            found.append(_unavailable(ErrorKind.TIMEOUT, f"took longer than {limit_s:g} s"))
-        return self._observation(found[-1], now)
+        async def work() -> None:
+            with contain(crashed):
+                seen.append(self._observation(await self._find(watch, now), now))
+
+        if not await ends_within(self.clock, limit_s, work) and not seen:
+            seen.append(self._observation(_unavailable(ErrorKind.TIMEOUT, f"took longer than {limit_s:g} s"), now))
+        return seen[0]
 
     async def _find(self, watch: Watch, now: datetime) -> Finding:
         match watch.verifier:
@@ -167,6 +170,8 @@ class Verifiers:
         found = await check.run(CheckContext(invoker, now), spec.args)
         if isinstance(found, bool):
             found = Finding(Outcome.SATISFIED if found else Outcome.PENDING)
+        if not isinstance(found, Finding):
+            return _unavailable(ErrorKind.BAD_OUTPUT, f"{check.pinned} returned {type(found).__name__}, no finding")
         if not spec.conditions or found.outcome in {Outcome.UNAVAILABLE, Outcome.TERMINAL_UNSATISFIED}:
             return found
         holds = _hold(spec.conditions, {"value": found.value, "text": found.text or found.evidence})

@@ -76,6 +76,8 @@ _SIGNALS: Final = {
     EndReason.IMPOSSIBLE: Signal.IMPOSSIBLE,
     EndReason.EXPIRED: Signal.EXPIRED,
 }
+WITHDRAWN: Final = frozenset({EndReason.CANCELLED, EndReason.ACCESS_REVOKED})
+"""Endings after which no fire of the watch wakes a session or calls a hook any more."""
 DEFAULT_NOTIFY_ON: Final = frozenset({Signal.MET, Signal.CHANGED, Signal.IMPOSSIBLE, Signal.BROKEN})
 
 

@@ -80,7 +80,7 @@ def test_ids_of_different_owners_never_collide() -> None:
 def test_every_fault_is_named_at_once() -> None:
     said = faults(agent("main"), verifier=COMMAND, deadline=1e12, interval_s=1, run_prompt="a", note="b")
 
-    for part in ("deadline", "interval_s: at least 15", "agent arms no commands", "only one of run_prompt and note"):
+    for part in ("deadline", "interval_s: at least 15", "only one of run_prompt and note"):
         assert part in said
 
 
@@ -164,6 +164,37 @@ def test_a_woken_turn_arms_one_follow_up_monitor_and_no_deeper() -> None:
 
 def test_a_check_that_is_not_there_is_refused_with_those_that_are() -> None:
     assert "there are deploy@v1, price@v1, state@v1" in faults(verifier={"type": "check", "name": "nope"})
+
+
+def test_an_agents_command_is_a_proposal() -> None:
+    assert plan(agent("main"), verifier=COMMAND).status is Status.PROPOSED
+
+
+def test_a_tool_of_a_monitor_is_polled_every_five_minutes_at_most_however_cheap_it_is() -> None:
+    tool = {"type": "agent_tool", "name": "state"}
+
+    assert plan(agent("main"), kind="monitor", verifier=tool).interval_s == 300
+    assert plan(agent("main"), kind="monitor", verifier=DOCUMENT).interval_s == 60
+
+
+@pytest.mark.parametrize("kind", ["watch", "monitor"])
+def test_a_point_in_time_comes_before_the_end(kind: str) -> None:
+    tomorrow = plan(agent("main"), kind=kind, verifier={"type": "time", "after_s": 86_400})
+
+    assert tomorrow.expires_at is not None
+    assert tomorrow.next_check_at is not None
+    assert tomorrow.next_check_at < tomorrow.expires_at
+    assert "ends before its instant" in faults(
+        agent("main"), kind=kind, verifier={"type": "time", "after_s": 60}, expires_in_s=30
+    )
+
+
+def test_an_edit_cannot_make_what_could_not_be_armed() -> None:
+    event = {"type": "event", "trigger": {"type": "event", "on": ["codon.completed"]}}
+
+    with pytest.raises(WatchInvalid, match="no value that could change"):
+        edited(plan(verifier=event), trigger="change")
+    assert edited(plan(verifier=DOCUMENT, interval_s=5), verifier=COMMAND).interval_s == 15
 
 
 def test_an_event_has_no_value_that_could_change() -> None:

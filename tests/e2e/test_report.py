@@ -164,6 +164,17 @@ def test_a_folder_that_the_agent_linked_elsewhere_is_not_written_to(cli: Cli, tm
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
+def test_a_call_log_that_is_no_file_costs_the_prompts_only(cli: Cli, tmp_path: Path) -> None:
+    story, _ = eventful_story()
+    root = story.write(tmp_path / "run")
+    (root / ".hankweave" / "sentinels").mkdir()
+    os.mkfifo(root / ".hankweave" / "sentinels" / "calls.jsonl")
+    assert cli("report", root, "--out", tmp_path / "r.html").code == 0
+    text = Page(tmp_path / "r.html").text
+    assert "The call log could not be read" in text
+    assert "The agent reads the tree, part by part." in text
+
+
 def test_a_run_with_the_name_of_a_path_is_no_path(cli: Cli, tmp_path: Path) -> None:
     story = Story("../../../escaped")
     story.begin()

@@ -76,8 +76,10 @@ def _facts(source: Source, execution: Execution | None) -> RunFacts:
     facts.hank = hank.parent.name if hank.name == "hank.json" else hank.name
     if execution is not None and execution.layout.calls.exists():
         calls = RecordedCalls(execution.layout.calls)
-        with damage_named(calls.path):
+        try:
             add_calls(facts, calls)
+        except OSError as error:  # it lies within the agent's reach; the journal does not need it
+            facts.call_log_fault = error.strerror or str(error)
         facts.unread_calls = calls.bad_lines
     return facts
 

@@ -105,6 +105,8 @@ class RunFacts:
     """Model calls of sentinels without a known price."""
     call_log: bool = False
     """Prompts come from the call log; false when there is none."""
+    call_log_fault: str = ""
+    """Why the call log could not be read to its end."""
     unread_calls: int = 0
     """Lines of the call log that are no calls."""
     name: str = ""

@@ -108,6 +108,8 @@ def _of_records(facts: RunFacts) -> Iterator[Problem]:
     if facts.misfits:
         title = f"{plural(facts.misfits, 'event')} not as the contract has them"
         yield Problem("warning", title, command=stats)
+    if facts.call_log_fault:
+        yield Problem("warning", "The call log could not be read: prompts and prices are missing", facts.call_log_fault)
     if facts.unread_calls:
         yield Problem("warning", f"{plural(facts.unread_calls, 'line')} of the call log could not be read")
     if facts.uncited:

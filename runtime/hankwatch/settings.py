@@ -22,6 +22,7 @@ from hankwatch.core.text import clean_text
 from hankwatch.runner.settings import RunSettings
 from hankwatch.sentinels.settings import SentinelsSettings
 from hankwatch.stream.settings import JournalSettings
+from hankwatch.watches.settings import WatchesSettings
 
 if TYPE_CHECKING:
     from hankwatch.core.redaction import Redactor
@@ -43,21 +44,6 @@ NOT_SETTINGS: Mapping[str, str] = {
 """Variables with our prefix that set nothing, and what they are for."""
 _SECRET = re.compile(r"key|token|secret|passw|credential", re.IGNORECASE)
 _WORDS = {"1": True, "yes": True, "on": True, "0": False, "no": False, "off": False}
-
-
-class WatchesSettings(ConfigModel):
-    """Watches: waiting for something outside."""
-
-    model_config = ConfigDict(alias_generator=None)
-
-    enabled: bool = True
-    """Offer agents the watch tools; the engine runs in any case."""
-    interval: Annotated[float, Field(ge=5, le=86_400)] = 30.0
-    """Seconds between two checks of a watch that names no interval."""
-    keep_terminal_h: Annotated[float, Field(ge=0)] = 24.0
-    """Hours that ended watches are kept; 0 is for ever."""
-    store: str | None = None
-    """Database of the watches; default: one file per user."""
 
 
 class ServeSettings(ConfigModel):

@@ -125,6 +125,8 @@ def spec_faults(spec: VerifierSpec, trigger: Trigger, row: Policy, verifiers: Ve
             known = ", ".join(known.pinned for known in verifiers.checks) or "none"
             yield f"verifier/name: no check {spec.name}{'@' + spec.version if spec.version else ''}; there are {known}"
         else:
+            if row.pinned_only and check.asks_model:
+                yield f"verifier/name: a model decides in {check.pinned}, which is for no watch of this kind"
             yield from (f"verifier/{fault}" for fault in check.faults(spec.args))
 
 

@@ -90,6 +90,8 @@ class Check:
     trust: Trust = Trust.OPERATOR
     read_only: bool = False
     """A tool that changes nothing; what monitors may watch."""
+    asks_model: bool = False
+    """A model decides; never for what an approval activates."""
     limit_s: float = 30.0
     """Longest it may take."""
 

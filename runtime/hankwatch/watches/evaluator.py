@@ -35,6 +35,8 @@ class Evaluator:
     """The instant watches live in; never goes back within a process."""
     metrics: WatchMetrics = field(default_factory=WatchMetrics)
     random: Random = field(default_factory=Random)
+    on_decision: Callable[[Decision], None] = lambda _: None
+    """Told of each decision, once it is committed."""
 
     def lease_s(self, watch: Watch) -> float:
         """How long a lease of it has to last."""
@@ -86,6 +88,8 @@ class Evaluator:
 
         decision = await anyio.to_thread.run_sync(self.store.settle, lease, seen, work, now)
         self.metrics.note(decision)
+        if decision is not None:
+            self.on_decision(decision)
         return decision
 
 

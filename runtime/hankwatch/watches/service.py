@@ -255,7 +255,10 @@ class WatchService:
 
     async def live_in(self, session: str, tenant: str = "local") -> list[Watch]:
         """The active watches of a session; while there are some, a codon may wait for them."""
-        return await _in_thread(partial(self.store.find, tenant=tenant, session=session, statuses=(Status.ACTIVE,)))
+        find = partial(
+            self.store.find, tenant=tenant, session=session, home=self.defaults.home, statuses=(Status.ACTIVE,)
+        )
+        return await _in_thread(find)
 
     async def tell_every_ending(self, session: str, tenant: str = "local") -> None:
         """Let the session be woken by any ending of its watches from now on: somebody waits for them."""

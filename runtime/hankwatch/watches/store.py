@@ -30,7 +30,7 @@ from hankwatch.watches.delivery import reactions, told
 from hankwatch.watches.evaluation import Evaluation
 from hankwatch.watches.forgetting import forget, past_generation
 from hankwatch.watches.outbox import instant, millis
-from hankwatch.watches.policies import POLICIES, Caps, policy
+from hankwatch.watches.policies import POLICIES, Caps
 from hankwatch.watches.posting import post, withdraw
 from hankwatch.watches.rows import columns, identity_of, read, rows_of
 from hankwatch.watches.tables import deliveries, engines, evaluations, watches
@@ -86,10 +86,14 @@ class WatchStore:
     Args:
         database: Where.
         caps: Caps instead of the policy table's.
+        max_fires_per_day: Of a session, instead of the policy table's.
     """
 
-    def __init__(self, database: Database, caps: Mapping[Kind, Caps] | None = None) -> None:
+    def __init__(
+        self, database: Database, caps: Mapping[Kind, Caps] | None = None, *, max_fires_per_day: int | None = None
+    ) -> None:
         self.database = database
+        self._day_limits = {kind: max_fires_per_day or row.max_fires_per_day for kind, row in POLICIES.items()}
         self._caps = {kind: row.caps for kind, row in POLICIES.items()} | dict(caps or {})
 
     def arm(
@@ -150,7 +154,7 @@ class WatchStore:
                 )
             if fresh.status is Status.ACTIVE:
                 armed = told(fresh, Raised(Signal.ARMED, None, "armed"), version, now)
-                post(connection, armed, now, limit=policy(fresh.kind).max_fires_per_day)
+                post(connection, armed, now, limit=self._day_limits[fresh.kind])
                 self.database.announce(connection)
             return fresh, True
 
@@ -454,8 +458,7 @@ class WatchStore:
         )
         if decision.watch.end_reason in WITHDRAWN:
             withdraw(connection, row.id, decision.watch.end_reason, now)
-        limit = policy(decision.watch.kind).max_fires_per_day
-        post(connection, reactions(decision, version, now), now, limit=limit)
+        post(connection, reactions(decision, version, now), now, limit=self._day_limits[decision.watch.kind])
         if decision.raised:
             self.database.announce(connection)
 

@@ -172,6 +172,13 @@ async def test_everything_at_an_instant_happens_in_the_order_of_attachment(tmp_p
     ]
 
 
+async def test_however_many_fires_an_instant_has_no_queue_overflows(tmp_path: Path) -> None:
+    path = write_journal(tmp_path / "j", [event(number) for number in range(250)])
+    result = await replayed(path, tmp_path / "out", {"*": [source(), source("other")]})
+    assert result.fires == {"narrator": 250, "other": 250}
+    assert [summary.dropped_triggers for summary in result.sentinels] == [0, 0]
+
+
 async def test_a_killed_run_is_replayed_to_where_it_was_killed(fixtures: Path, tmp_path: Path) -> None:
     ran = await run_here(fixtures / "demo", tmp_path / "run")
     last = ran.of("tool.result")[2]

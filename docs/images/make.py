@@ -1,0 +1,80 @@
+"""Makes ``try-timeline.svg`` and ``report.png`` anew: ``python docs/images/make.py`` (needs chromium)."""
+
+import os
+import pty
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from rich.console import Console
+from rich.terminal_theme import DEFAULT_TERMINAL_THEME
+from rich.text import Text
+
+HERE = Path(__file__).parent
+HANKWATCH = str(Path(sys.executable).parent / "hankwatch")
+COLUMNS = 100
+_FRAME = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" aria-label="TITLE">
+<style>
+.{unique_id}-matrix {{ font: {char_height}px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; }}
+{styles}
+</style>
+<defs>{lines}</defs>
+<rect width="{width}" height="{height}" rx="8" fill="#ffffff" stroke="#d0d7de"/>
+<g transform="translate({terminal_x}, {terminal_y})" class="{unique_id}-matrix">{backgrounds}{matrix}</g>
+</svg>
+"""
+"""Rich's own frame loads a font from another site."""
+
+
+def main() -> None:
+    """Write both pictures beside this file."""
+    with tempfile.TemporaryDirectory() as folder:
+        hank = Path(folder) / "my-hank"
+        _run("init", hank)
+        sentinel, recording = "sentinels/failures.json", "recordings/fix-the-app.jsonl"
+        shown = _on_a_terminal(hank, "try", sentinel, recording, "--where")
+        _picture(shown, f"hankwatch try {sentinel} {recording} --where", HERE / "try-timeline.svg")
+        _run("demo", "--execution", hank.parent / "run")
+        _run("report", hank.parent / "run", "--out", hank.parent / "report.html")
+        _photograph(hank.parent / "report.html", HERE / "report.png")
+
+
+def _run(*arguments: object) -> None:
+    subprocess.run([HANKWATCH, *map(str, arguments)], check=True, stdout=subprocess.DEVNULL)
+
+
+def _on_a_terminal(folder: Path, *arguments: str) -> str:
+    """What a command prints on a terminal, without the line that shows its progress."""
+    ours, theirs = pty.openpty()
+    env = {**os.environ, "TERM": "xterm-256color", "COLUMNS": str(COLUMNS)}
+    with subprocess.Popen([HANKWATCH, *arguments], cwd=folder, stdout=theirs, stderr=subprocess.DEVNULL, env=env):
+        os.close(theirs)
+        said = b""
+        try:
+            while part := os.read(ours, 65_536):
+                said += part
+        except OSError:  # its last holder is gone
+            pass
+    return said.decode().replace("\r\n", "\n")
+
+
+def _picture(shown: str, command: str, path: Path) -> None:
+    with Path(os.devnull).open("w") as nowhere:
+        console = Console(file=nowhere, record=True, width=COLUMNS, force_terminal=True)
+        console.print(Text(f"$ {command}", style="bold"))
+        console.print(Text.from_ansi(shown.rstrip()))
+    frame = _FRAME.replace("TITLE", command)
+    svg = console.export_svg(theme=DEFAULT_TERMINAL_THEME, code_format=frame, unique_id="t")
+    path.write_text("\n".join(line.rstrip() for line in svg.splitlines()) + "\n", encoding="utf-8")
+
+
+def _photograph(page: Path, path: Path) -> None:
+    chromium = shutil.which("chromium") or "chromium"
+    options = ("--headless", "--no-sandbox", "--hide-scrollbars", "--window-size=1040,990")
+    subprocess.run([chromium, *options, f"--screenshot={path}", page.as_uri()], check=True, stderr=subprocess.DEVNULL)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,4 +1,4 @@
-# The whole interface: demo, check, test, test-fast, soak, bench. Everything installs what it needs first.
+# The whole interface: demo, check, test, test-fast, soak, bench, docs. Everything installs what it needs first.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin

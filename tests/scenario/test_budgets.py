@@ -55,6 +55,13 @@ async def test_time_ends_an_agent_that_says_nothing(tmp_path: Path) -> None:
     assert ran.completed()["success"] is True
 
 
+async def test_time_ends_an_agent_that_never_began_to_speak_once(tmp_path: Path) -> None:
+    items = (codon(budget={"maxTimeSeconds": 0.3}), codon("two"))
+    ran = await play(tmp_path, [["hang"]], GOOD, items=items)
+    assert [(e.data["codonId"], e.data["success"]) for e in ran.of("codon.completed")] == [("one", True), ("two", True)]
+    assert [e.data["codonId"] for e in ran.of("codon.started")] == ["one", "two"]
+
+
 async def test_a_program_that_states_its_cost_at_the_end_is_ended_in_time(tmp_path: Path) -> None:
     ran = await play(
         tmp_path, [INIT, spoke(1), spoke(2, 2_000_000), ["hang"]], items=(codon(budget={"maxDollars": 1}),)

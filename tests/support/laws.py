@@ -7,6 +7,7 @@ from typing import Any
 from hankwatch.events.envelope import Event
 
 FINAL = {"completed", "failed", "skipped"}
+STATES = ("preparing", "starting", "initializing", "running", "completing-sentinels")
 RUN_ENDS = {"RunCompleted", "RunFailed"}
 OF_THE_AGENT = {"assistant.action", "tool.result"}
 OF_A_SENTINEL = {"sentinel.triggered", "sentinel.output", "sentinel.error", "sentinel.unloaded"}
@@ -54,6 +55,14 @@ def _check_states(attempt: list[Event]) -> None:
     assert all(later["from"] == earlier["to"] for earlier, later in pairwise(moves)), moves
     assert sum(move["to"] in FINAL for move in moves) <= 1, "a final state is final"
     assert not moves or moves[0]["from"] == "preparing"
+    assert all(_is_legal(move["from"], move["to"]) for move in moves), moves
+
+
+def _is_legal(status: str, target: str) -> bool:
+    """Reference 3.6: one state after the other; any may fail or be skipped, and only an agent that ran completes."""
+    if target in FINAL:
+        return target != "completed" or status in {"running", "completing-sentinels"}
+    return STATES.index(target) == STATES.index(status) + 1
 
 
 def _check_end(attempt: list[Event]) -> None:

@@ -132,7 +132,10 @@ class Attempt:
         if (stopped := self._stopped()) is not None:
             return stopped
         async with self._tracker.watching():
-            verdict = await self._run_turns(command)
+            with self._under_watchdog():
+                verdict = await self._run_turns(command)
+            if verdict.status == "completed":  # also for an agent that never said anything
+                self._started(self._translator.session_id)
             self._close_account()  # at once: the time until here is the agent's
         await self._tracker.finish()
         self._explain(verdict)
@@ -198,10 +201,36 @@ class Attempt:
                 idle_s=self.job.idle_s,
                 ends_when_full=self.job.ends_when_full,
                 exceeded=self._exceeded,
+                trigger=self._steering.trigger,
             )
-            if not self._goes_on(verdict):
+            nudge = None if self.stop.reason or verdict.status == "completed" else self._steering.next_prompt()
+            self._tell_lost()
+            if nudge is not None:
+                command = self._resume_with(nudge)
+            elif self._goes_on(verdict):
+                command = self._extend()
+            else:
                 return verdict
-            command = self._extend()
+
+    def _tell_lost(self) -> None:
+        if lost := self._steering.take_lost():
+            said = f"Codon {self.job.codon_id}: the turn ended before {lost} of the watchdog's nudges reached the agent"
+            self._info(said, code="nudge-lost", details={"count": lost})
+
+    def _resume_with(self, nudge: str) -> Command:
+        """The turn that the watchdog ended was no failure: its session goes on with what it has to say."""
+        self._session_turn += 1
+        self._nudge_turns += 1
+        if self._watchdog is not None:
+            self._watchdog.asked_anew()
+        session_id = self._translator.session_id
+        said = f"Codon {self.job.codon_id}: its turn was ended, session {session_id} goes on with the watchdog's nudge"
+        self._info(said, code="nudge-turn", details={"turn": self._session_turn})
+        return self._resume(replace(self.job.request, prompt=nudge), session_id)
+
+    def _interrupted(self) -> None:
+        if self._watchdog is not None:
+            self._watchdog.asked_anew()
 
     def _goes_on(self, verdict: Verdict) -> bool:
         """Whether the codon is prompted again (``exhaustWithPrompt``)."""
@@ -274,7 +303,7 @@ class Attempt:
     def _started(self, session_id: str) -> None:
         job, ledger = self.job, self.context.ledger
         if ledger.codon.status != "initializing":
-            return  # a further turn of the same attempt
+            return  # told already, by an earlier line or turn of the same attempt
         self._pending_session = not session_id
         self._info(f"Started codon {job.codon_id} with session ID: {session_id or 'not known yet'}")
         started = CodonStarted(

@@ -11,7 +11,7 @@ from hankwatch.events.envelope import Event, format_stamp
 from hankwatch.events.payload import Payload
 from hankwatch.events.run import ResultingState, StateTransition, TransitionType
 from hankwatch.events.run import Transition as EventTransition
-from hankwatch.runner.state import CodonRecord, RunRecord, RunState, Transition, reduce
+from hankwatch.runner.state import CodonRecord, RunRecord, RunState, Transition, may_move, reduce
 from hankwatch.stream.stream import EventStream
 
 
@@ -94,6 +94,8 @@ class Ledger:
 
     def move_codon(self, target: str, metadata: Mapping[str, Any] | None = None, *more: Payload) -> None:
         """One CodonTransitioned of the current codon."""
+        # A move that no reader takes would leave the codon unended, and the run would do it again for ever.
+        assert may_move(self.codon.status, target), f"{self.codon.codon_id}: {self.codon.status} to {target}"
         data = {"from": self.codon.status, "to": target, **({"metadata": dict(metadata)} if metadata else {})}
         self.move("CodonTransitioned", data, *more, codon_id=self.codon.codon_id)
 

@@ -388,9 +388,14 @@ def _reduce_codon(codon: CodonRecord, step: Transition) -> CodonRecord:
     return codon
 
 
+def may_move(status: str, target: object) -> bool:
+    """Whether the state machine leads from one codon status to another (reference 3.6)."""
+    return isinstance(target, str) and target in _NEXT.get(status, frozenset())
+
+
 def _move_codon(codon: CodonRecord, data: Mapping[str, Any], at: str) -> CodonRecord:
-    target = data.get("to")
-    if target not in _NEXT.get(codon.status, frozenset()):
+    target: Any = data.get("to")
+    if not may_move(codon.status, target):
         return codon
     metadata = data.get("metadata") or {}
     return replace(

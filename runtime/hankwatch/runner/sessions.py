@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from hankwatch.agents.program import AgentProgram, Resumes
 from hankwatch.agents.signals import Tokens
@@ -9,6 +10,13 @@ from hankwatch.agents.translate import Translator
 from hankwatch.core.errors import NoSession, UsageError
 from hankwatch.hank.model import Codon
 from hankwatch.runner.state import CodonRecord, RunState, total_cost
+
+WAITS: Final = "waits-for-watches"
+"""Code of the ``info`` with which a codon begins to wait for the watches of its session."""
+WAKE: Final = "wake"
+"""Code of the ``info`` with which a wake is accepted: its turn runs then, and never twice (spec watches 6)."""
+SESSION_CODON: Final = "session:"
+"""What the id of a codon begins with that is a turn of a session between codons."""
 
 
 @dataclass(slots=True)
@@ -70,6 +78,16 @@ def turns_of(session_id: str, records: Sequence[CodonRecord]) -> int:
     count = 0
     for record in reversed(records):
         if record.session_id == session_id:
-            count += 1 + record.extensions
+            count += 1 + record.extensions + record.nudge_turns
             session_id = record.previous_session_id or session_id
     return count
+
+
+def session_record(name: str, state: RunState) -> CodonRecord | None:
+    """The latest attempt in a session: by the id of its codon, as authored or in its loop; None when there is none.
+
+    A turn between codons counts as one of the session that it names.
+    """
+    names = {name, f"{SESSION_CODON}{name}"}
+    records = (record for run in reversed(state.runs) for record in reversed(run.codons))
+    return next((record for record in records if {record.codon_id, record.base_codon_id} & names), None)

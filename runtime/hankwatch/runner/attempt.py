@@ -132,8 +132,7 @@ class Attempt:
         if (stopped := self._stopped()) is not None:
             return stopped
         async with self._tracker.watching():
-            with self._under_watchdog():
-                verdict = await self._run_turns(command)
+            verdict = await self._run_turns(command)
             if verdict.status == "completed":  # also for an agent that never said anything
                 self._started(self._translator.session_id)
             self._close_account()  # at once: the time until here is the agent's
@@ -201,36 +200,10 @@ class Attempt:
                 idle_s=self.job.idle_s,
                 ends_when_full=self.job.ends_when_full,
                 exceeded=self._exceeded,
-                trigger=self._steering.trigger,
             )
-            nudge = None if self.stop.reason or verdict.status == "completed" else self._steering.next_prompt()
-            self._tell_lost()
-            if nudge is not None:
-                command = self._resume_with(nudge)
-            elif self._goes_on(verdict):
-                command = self._extend()
-            else:
+            if not self._goes_on(verdict):
                 return verdict
-
-    def _tell_lost(self) -> None:
-        if lost := self._steering.take_lost():
-            said = f"Codon {self.job.codon_id}: the turn ended before {lost} of the watchdog's nudges reached the agent"
-            self._info(said, code="nudge-lost", details={"count": lost})
-
-    def _resume_with(self, nudge: str) -> Command:
-        """The turn that the watchdog ended was no failure: its session goes on with what it has to say."""
-        self._session_turn += 1
-        self._nudge_turns += 1
-        if self._watchdog is not None:
-            self._watchdog.asked_anew()
-        session_id = self._translator.session_id
-        said = f"Codon {self.job.codon_id}: its turn was ended, session {session_id} goes on with the watchdog's nudge"
-        self._info(said, code="nudge-turn", details={"turn": self._session_turn})
-        return self._resume(replace(self.job.request, prompt=nudge), session_id)
-
-    def _interrupted(self) -> None:
-        if self._watchdog is not None:
-            self._watchdog.asked_anew()
+            command = self._extend()
 
     def _goes_on(self, verdict: Verdict) -> bool:
         """Whether the codon is prompted again (``exhaustWithPrompt``)."""

@@ -27,6 +27,8 @@ def prose(docstring: str | None) -> str:
     """A docstring for readers of a page: its first paragraph, double backticks single, with a full stop."""
     text = " ".join((docstring or "").partition("\n\n")[0].split()).replace("``", "`")
     text = re.sub(r" \((?:spec|design rule|reference) [^()]*\)", "", text)
+    # GitHub takes <name> for HTML, except in backticks.
+    text = re.sub(r"(`[^`]*`)|<", lambda found: found[1] or "&lt;", text)
     return text if not text or text[-1] in ".:?!" else f"{text}."
 
 

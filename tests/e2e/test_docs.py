@@ -112,7 +112,7 @@ def test_every_command_and_option_that_the_pages_name_exists() -> None:
     root = typer.main.get_command(app)
     commands = dict(walk(root, "hankwatch"))
     of_all = {option for one in root.params for option in one.opts} | {"--help"}
-    lines = named(WRITTEN, r"(?m)(?:^|&& |KILL \d )(hankwatch [a-z][^`|&>\n]*)")
+    lines = named(WRITTEN, r"(?m)(?:^|&& |until )(hankwatch [a-z][^`|&>;\n]*)")
     assert lines
     for line in lines:
         words = line.partition(" #")[0].split()

@@ -13,6 +13,7 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
+from hankwatch.agent import default_watchdog
 from hankwatch.core.clock import Clock, StreamTime, SystemClock, Timers
 from hankwatch.core.errors import ConfigError, ExecutionUnusable, InfrastructureError, JournalLocked, UsageError
 from hankwatch.core.redaction import Redactor
@@ -200,7 +201,14 @@ async def open_run(
     hank, settings = load_for_run(options, environ)
     require_data(options.data)
     layout = Layout(execution_dir(options, hank, settings, environ, clock))
-    jobs = codon_jobs(hank, run=settings.run, agents=settings.agents, environ=environ, layout=layout)
+    jobs = codon_jobs(
+        hank,
+        run=settings.run,
+        agents=settings.agents,
+        environ=environ,
+        layout=layout,
+        default_watchdog=default_watchdog(),
+    )
     redactor = settings.redaction.redactor(_all_variables(environ, jobs))
     run_id = _run_id(clock)
     failure, control = _Failure(), Control(autostart=settings.run.autostart)

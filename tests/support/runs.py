@@ -132,7 +132,14 @@ class Standin:
 
     def calls(self) -> list[dict[str, Any]]:
         """Each call so far, as ``seen``."""
-        path = self.folder / "seen.json.calls"
+        return self._noted("calls")
+
+    def told(self) -> list[dict[str, Any]]:
+        """Each line that it read while it worked."""
+        return self._noted("told")
+
+    def _noted(self, what: str) -> list[dict[str, Any]]:
+        path = self.folder / f"seen.json.{what}"
         return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 

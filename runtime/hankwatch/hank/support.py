@@ -12,7 +12,7 @@ class Unsupported:
     """One use of such a feature."""
 
     feature: str
-    """For people: ``watchdog``, ``mcp``."""
+    """For people: ``waitForWatches``, ``mcp``."""
     pointer: str
     """Into hank.json."""
 
@@ -35,8 +35,6 @@ def not_yet(hank: Hank) -> Iterator[Fault]:
 
 
 def _uses(hank: Hank) -> Iterator[Unsupported]:
-    if hank.watchdog is not None:
-        yield Unsupported("watchdog", "/watchdog")
     for pointer, codon in hank.codons():
         for key, used in _features(codon):
             if used:
@@ -44,6 +42,5 @@ def _uses(hank: Hank) -> Iterator[Unsupported]:
 
 
 def _features(codon: Codon) -> Iterator[tuple[str, bool]]:
-    yield "watchdog", codon.watchdog is not None
     yield "waitForWatches", codon.wait_for_watches
     yield "mcp", codon.mcp

@@ -1,5 +1,7 @@
 """The work of one attempt: its agent's turns, from the first checks to the verdict (spec hank 2)."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -25,10 +27,13 @@ from hankwatch.runner.pricing import estimate_usd
 from hankwatch.runner.rigs import Rig, RigEnd
 from hankwatch.runner.sessions import session_to_continue, session_usage, turns_of
 from hankwatch.runner.state import CodonRecord, tokens_json
+from hankwatch.runner.steering import AgentSteering
 from hankwatch.runner.tracked import TrackedFiles
 from hankwatch.runner.turn import Turn, TurnEnd
 from hankwatch.runner.verdict import Verdict, decide, not_begun, not_run, nothing_left
 from hankwatch.sentinels.loader import LoadFailure
+from hankwatch.watchdog import Watchdog
+from hankwatch.watchdog.tool_classes import classes_of
 
 _STDERR_SHOWN_CHARS = 2_000
 
@@ -62,6 +67,9 @@ class Attempt:
     _time_limit: Timer | None = None
     _end: TurnEnd | None = None
     _pending_session: bool = False
+    _steering: AgentSteering = field(init=False)
+    _watchdog: Watchdog | None = None
+    _nudge_turns: int = 0
     _messages: int = 0
     _problem: str | None = None
     """The error that the agent told last."""
@@ -84,6 +92,7 @@ class Attempt:
             is_report=lambda path: f"{root.name}/{path}" in self.reports,
         )
         self._tracker = FileTracker(root, files, emit=self.context.stream.emit, clock=self.context.clock)
+        self._steering = AgentSteering(job.program, self.stop, lambda: self._translator.session_id)
 
     async def work(self) -> Verdict:
         """What the attempt comes to; every event up to the agent's end is emitted then.
@@ -132,13 +141,33 @@ class Attempt:
         if (stopped := self._stopped()) is not None:
             return stopped
         async with self._tracker.watching():
-            verdict = await self._run_turns(command)
+            with self._under_watchdog():
+                verdict = await self._run_turns(command)
             if verdict.status == "completed":  # also for an agent that never said anything
                 self._started(self._translator.session_id)
             self._close_account()  # at once: the time until here is the agent's
         await self._tracker.finish()
         self._explain(verdict)
         return verdict
+
+    @contextmanager
+    def _under_watchdog(self) -> Iterator[None]:
+        job, stream = self.job, self.context.stream
+        if job.watchdog is None:
+            yield
+            return
+        self._watchdog = Watchdog(
+            job.watchdog,
+            job.codon_id,
+            emit=stream.emit,
+            steering=self._steering,
+            tool_classes=classes_of(job.program.name),
+        )
+        leave = stream.subscribe(self._watchdog.on_event, name=f"watchdog of {job.codon_id}")
+        try:
+            yield
+        finally:
+            leave()
 
     async def _set_up(self) -> RigEnd | None:
         """Carry out the rig; None when there is nothing to set up."""
@@ -200,10 +229,37 @@ class Attempt:
                 idle_s=self.job.idle_s,
                 ends_when_full=self.job.ends_when_full,
                 exceeded=self._exceeded,
+                trigger=self._steering.trigger,
             )
-            if not self._goes_on(verdict):
+            is_full = verdict.status == "completed" and verdict.context_exceeded
+            nudge = None if self.stop.reason or is_full else self._steering.next_prompt()
+            self._tell_lost()
+            if nudge is not None:
+                command = self._resume_with(nudge)
+            elif self._goes_on(verdict):
+                command = self._extend()
+            else:
                 return verdict
-            command = self._extend()
+
+    def _tell_lost(self) -> None:
+        if lost := self._steering.take_lost():
+            said = f"Codon {self.job.codon_id}: the turn ended before {lost} of the watchdog's nudges reached the agent"
+            self._info(said, code="nudge-lost", details={"count": lost})
+
+    def _resume_with(self, nudge: str) -> Command:
+        """The turn that the watchdog ended was no failure: its session goes on with what it has to say."""
+        self._session_turn += 1
+        self._nudge_turns += 1
+        if self._watchdog is not None:
+            self._watchdog.asked_anew()
+        session_id = self._translator.session_id
+        said = f"Codon {self.job.codon_id}: its turn was ended, session {session_id} goes on with the watchdog's nudge"
+        self._info(said, code="nudge-turn", details={"turn": self._session_turn})
+        return self._resume(replace(self.job.request, prompt=nudge), session_id)
+
+    def _interrupted(self) -> None:
+        if self._watchdog is not None:
+            self._watchdog.asked_anew()
 
     def _goes_on(self, verdict: Verdict) -> bool:
         """Whether the codon is prompted again (``exhaustWithPrompt``)."""
@@ -249,10 +305,12 @@ class Attempt:
             translator=self._translator,
             redactor=context.redactor,
             stop=self.stop,
+            reins=self._steering.take(command),
             clock=context.clock,
             emit=self._emit,
             on_spawned=self._spawned,
             on_started=self._started,
+            on_interrupted=self._interrupted,
         )
 
     def _log_of(self, program: str) -> Path:
@@ -347,6 +405,8 @@ class Attempt:
         data: dict[str, Any] = {}
         if self._translator.session_id:  # told again: it may have become known late, or have changed
             data["claudeSessionId"] = self._translator.session_id
+        if self._nudge_turns:
+            data["nudgeTurns"] = self._nudge_turns
         if self._end is not None:
             data |= {"exitCode": self._end.exit.code, "resultMessageReceived": self._end.has_result}
         return data

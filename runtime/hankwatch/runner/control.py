@@ -26,6 +26,8 @@ class StopReason(StrEnum):
     """The agent printed nothing for its idle limit: the codon fails."""
     BUDGET = "budget"
     """A limit was reached: the codon completes or fails, as its budget says."""
+    WATCHDOG = "watchdog"
+    """The loop watchdog gave the agent up: the codon fails."""
 
 
 KILL_GRACE_S = 3.0

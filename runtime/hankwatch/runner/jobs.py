@@ -17,6 +17,7 @@ from hankwatch.runner.layout import Layout
 from hankwatch.runner.sessions import require_resuming
 from hankwatch.runner.settings import RunSettings
 from hankwatch.sentinels.loader import SentinelSource
+from hankwatch.watchdog import WatchdogPolicy
 
 DEFAULT_IDLE_S = 180.0
 """Longest silence of an agent when nobody says otherwise (reference 2.2)."""
@@ -50,6 +51,8 @@ class CodonJob:
     """A full context is the end this codon, or the loop around it, is meant to have."""
     prompt_metadata: PromptMetadata | None = None
     """Front matter of the prompt."""
+    watchdog: WatchdogPolicy | None = None
+    """How its loop watchdog judges; None for no watchdog."""
 
     @property
     def base_codon_id(self) -> str:
@@ -74,15 +77,27 @@ def codon_jobs(
     agents: Mapping[str, AgentSettings],
     environ: Mapping[str, str],
     layout: Layout,
+    default_watchdog: WatchdogPolicy | None,
 ) -> dict[str, CodonJob]:
     """Each codon of a hank that has a config, by its authored id, in order.
+
+    ``default_watchdog`` is what ``"watchdog": "default"`` stands for.
 
     Raises:
         UsageError: an agent that does not exist, or that cannot continue sessions where a codon wants it.
         PathRefused: a prompt file changed for the worse since it was checked.
     """
     assert hank.config is not None
-    make = partial(_job, config=hank.config, hank=hank, run=run, agents=agents, environ=environ, layout=layout)
+    make = partial(
+        _job,
+        config=hank.config,
+        hank=hank,
+        run=run,
+        agents=agents,
+        environ=environ,
+        layout=layout,
+        default_watchdog=default_watchdog,
+    )
     return {codon.id: make(codon, ends_when_full=ends) for codon, ends in _ends_when_full(hank.config)}
 
 
@@ -104,6 +119,7 @@ def _job(
     agents: Mapping[str, AgentSettings],
     environ: Mapping[str, str],
     layout: Layout,
+    default_watchdog: WatchdogPolicy | None,
 ) -> CodonJob:
     model = run.model or codon.model
     program = agent_for(codon.agent, model, hank_dir=hank.hank_dir.resolve(), settings=agents)
@@ -112,6 +128,7 @@ def _job(
     system = system_prompt(codon, config, hank_dir=hank.hank_dir, agent_root=layout.agent_root)
     metadata = prompt.metadata.as_data()
     required = config.requirements.env if config.requirements else ()
+    watchdog = codon.watchdog if codon.watchdog is not None else config.watchdog
     here = agents.get(program.name, AgentSettings())
     return CodonJob(
         codon=codon,
@@ -129,4 +146,5 @@ def _job(
         extension_prompt=fill(codon.exhaust_with_prompt, layout.agent_root) if codon.exhaust_with_prompt else None,
         ends_when_full=ends_when_full or codon.exhaust_with_prompt is not None,
         prompt_metadata=PromptMetadata.model_validate(metadata) if metadata else None,
+        watchdog=default_watchdog if watchdog == "default" else watchdog,
     )

@@ -73,6 +73,8 @@ class CodonRecord:
     assistant_messages: int = 0
     extensions: int = 0
     """How often it was prompted again in the same session."""
+    nudge_turns: int = 0
+    """Turns of its session that began with a word of the watchdog."""
     verdict: Mapping[str, Any] = field(default_factory=dict)
     """What the attempt comes to (``Verdict.as_json``); known from the agent's end on."""
     checkpoints: Mapping[str, str] = field(default_factory=dict)
@@ -406,5 +408,6 @@ def _move_codon(codon: CodonRecord, data: Mapping[str, Any], at: str) -> CodonRe
         agent_began_at=at if target == "initializing" else codon.agent_began_at,
         session_id=metadata.get("claudeSessionId") or codon.session_id,
         previous_session_id=metadata.get("previousSessionId", codon.previous_session_id),
+        nudge_turns=int(_number(metadata.get("nudgeTurns"), MAX_TOKENS) or codon.nudge_turns),
         verdict=metadata if target in FINAL else metadata.get("verdict", {}),
     )

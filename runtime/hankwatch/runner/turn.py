@@ -21,6 +21,7 @@ from hankwatch.processes.child import Child, Exit, spawn
 from hankwatch.processes.lines import Line, Stub
 from hankwatch.runner.control import CodonStop, StopReason
 from hankwatch.runner.rawlog import RawLog
+from hankwatch.runner.steering import Reins
 from hankwatch.stream.stream import EventStream
 
 LONG_LINE_BYTES = 256 * 1024
@@ -61,11 +62,14 @@ class Turn:
     translator: Translator
     redactor: Redactor
     stop: CodonStop
+    reins: Reins
     clock: Clock
     emit: Callable[[list[Payload]], None]
     on_spawned: Callable[[int], None]
     on_started: Callable[[str], None]
     """Called once, at the first well-formed line, with the session id (empty when not known yet)."""
+    on_interrupted: Callable[[], None]
+    """Called when the agent has closed a step that was interrupted; it goes on with what it was told then."""
     _dialect: Dialect = field(init=False)
     _evidence: Evidence = field(default_factory=Evidence)
     _started: bool = False
@@ -104,6 +108,7 @@ class Turn:
                     if wants_stdin:
                         tasks.start_soon(self._send_prompt, child)
                     tasks.start_soon(self._end_on_stop, child)
+                    tasks.start_soon(self._end_on_cut, child)
                     async for line in child.lines():
                         self._take(await self._read(line, log), child)
                     self._take(self._translated(self._dialect.finish()), child)
@@ -119,12 +124,22 @@ class Turn:
             await child.send(line)
         if not self.command.stdin_open:
             child.close_stdin()
+            return
+        while True:  # until the child has ended
+            for line in (await self.reins.next_word()).lines:
+                await child.send(line)
 
     async def _end_on_stop(self, child: Child) -> None:
         asked = anyio.Event()
         self.stop.on_stop(asked.set)
         await asked.wait()
         await child.terminate_tree(self.stop.grace_s)
+
+    async def _end_on_cut(self, child: Child) -> None:
+        await self.reins.cut_asked.wait()
+        if not self.reins.over:
+            self.reins.was_cut = True
+            await child.terminate_tree(self.stop.grace_s)
 
     def _listen_for_silence(self) -> None:
         self._heard_ms = self.stream.now_ms()
@@ -167,6 +182,12 @@ class Turn:
 
     def _take(self, said: _Said, child: Child) -> None:
         for signal, payloads in said:
+            if isinstance(signal, Result):
+                if self.reins.was_cut:
+                    continue  # whatever it says of its end, it was ended to go on
+                if not self.reins.ends_with_result():
+                    self.on_interrupted()
+                    continue
             if signal is not None:
                 self._evidence.note(signal)
             if not self._started and not isinstance(signal, Junk):

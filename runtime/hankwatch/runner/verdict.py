@@ -75,17 +75,18 @@ def decide(
     idle_s: float | None = None,
     ends_when_full: bool = False,
     exceeded: Exceeded | None = None,
+    trigger: str = "",
 ) -> Verdict:
     """The verdict of a turn that ran; the first row that holds: a stop, then the agent's own outcome.
 
     ``ends_when_full``: a full context is the end this codon is meant to have. ``exceeded`` comes with the stop
-    ``BUDGET``.
+    ``BUDGET``, ``trigger`` with the stop ``WATCHDOG``.
     """
     ended = _exit_status(exit_)
     if exceeded is not None and stop is StopReason.BUDGET:
         return _of_budget(exceeded, ended, outcome.facts)
     if stop is not None:
-        return _of_stop(stop, ended, outcome.facts, idle_s)
+        return _of_stop(stop, ended, outcome.facts, idle_s, trigger)
     full = outcome.context_exceeded
     if outcome.status == "success" or (full and ends_when_full):
         return Verdict("completed", ExitSuccess(), None, outcome.facts, full)
@@ -115,7 +116,9 @@ def not_run(reason: FailureReason) -> Verdict:
     return Verdict("failed", ExitError(code=-1), reason)
 
 
-def _of_stop(stop: StopReason, ended: ExitError | ExitKilled, facts: tuple[str, ...], idle_s: float | None) -> Verdict:
+def _of_stop(
+    stop: StopReason, ended: ExitError | ExitKilled, facts: tuple[str, ...], idle_s: float | None, trigger: str = ""
+) -> Verdict:
     match stop:
         case StopReason.SKIP:
             return Verdict("skipped", ended, None, facts)
@@ -125,6 +128,9 @@ def _of_stop(stop: StopReason, ended: ExitError | ExitKilled, facts: tuple[str, 
             reason = FailureReason(type="timeout", retriable=True, message=f"no output for {idle_s:g} s")
         case StopReason.BUDGET:
             reason = FailureReason(type="unknown", retriable=False, message="budget reached")
+        case StopReason.WATCHDOG:
+            said = f"interrupted by the loop watchdog: {trigger}"
+            reason = FailureReason(type="unknown", retriable=True, message=said)
     return Verdict("failed", ended, reason, facts)
 
 

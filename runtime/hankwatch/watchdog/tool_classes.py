@@ -28,3 +28,9 @@ TOOL_CLASSES: Mapping[str, Mapping[str, ToolClass]] = MappingProxyType(
     }
 )
 """Agent program -> tool name -> class; tools that are missing have none, and a shell command is judged by what it runs."""
+
+
+def classes_of(program: str) -> Mapping[str, ToolClass]:
+    """What is known of an agent program's tools; all that is known, for what plays or imitates any of them."""
+    everything = {name: kind for of_program in TOOL_CLASSES.values() for name, kind in of_program.items()}
+    return TOOL_CLASSES.get(program, everything)

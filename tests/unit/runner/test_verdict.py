@@ -38,6 +38,7 @@ STATUS_OF_STOP: dict[StopReason, FinalStatus] = {
     StopReason.SKIP: "skipped",
     StopReason.IDLE: "failed",
     StopReason.BUDGET: "failed",
+    StopReason.WATCHDOG: "failed",
 }
 
 

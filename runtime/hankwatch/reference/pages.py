@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from hankwatch.config.resources import PACKAGE
-from hankwatch.reference import commands, environment, events, execution, faults, models
+from hankwatch.reference import commands, environment, events, execution, faults, models, python
 
 PAGES: Mapping[str, Callable[[], str]] = {
     "cli.md": commands.page,
@@ -17,6 +17,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "diagnostics.md": faults.diagnostics,
     "errors.md": faults.errors,
     "execution.md": execution.page,
+    "python.md": python.page,
 }
 """File name -> what makes its text."""
 _FOLDER = PACKAGE.parent.parent / "docs" / "reference"

@@ -201,6 +201,8 @@ class AgentModelServer:
     """Says the steps of ``script`` in turn; keeps the body of every request."""
 
     script: Sequence[Step] = ()
+    reactions: Mapping[str, Step] = field(default_factory=dict)
+    """What it says instead as soon as a request holds this text."""
     bodies: list[str] = field(default_factory=list)
     unknown_paths: list[str] = field(default_factory=list)
     port: int = 0
@@ -218,7 +220,8 @@ class AgentModelServer:
         if request.tools and self.spoken_before is None:
             self.spoken_before = request.turn
         turn = min(request.turn - (self.spoken_before or 0), len(self.script) - 1)
-        step = self.script[turn] if request.tools else Step("A title")
+        reaction = next((step for text, step in self.reactions.items() if text in json.dumps(body)), None)
+        step = (reaction or self.script[turn]) if request.tools else Step("A title")
         if step.status != 200:
             kind = "authentication_error" if step.status == 401 else "invalid_request_error"
             return step.status, {"type": "error", "error": {"type": kind, "message": step.text}}, None

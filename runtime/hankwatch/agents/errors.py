@@ -107,9 +107,9 @@ def is_context_exceeded(text: str) -> bool:
     return text.startswith("API Error: terminated") or _CONTEXT_EXCEEDED.search(text[:_MAX_MESSAGE_CHARS]) is not None
 
 
-def no_evidence(*, had_session: bool) -> FailureReason:
-    """The reason when nothing at all was said: an API error, retriable iff there was a session."""
-    return _reason("api-error", had_session, "the agent ended without saying why")
+def no_evidence(*, had_session: bool, message: str = "the agent ended without saying why") -> FailureReason:
+    """The reason when nobody said why: an API error, retriable iff there was a session. ``message`` is not read."""
+    return FailureReason(type="api-error", retriable=had_session, message=message)
 
 
 def retry_after_ms(text: str) -> int | None:

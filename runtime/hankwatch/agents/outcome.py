@@ -27,7 +27,7 @@ the last word decide. Bold is an exit that lies; killed are those that do not en
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -108,9 +108,8 @@ def decide(ending: Ending) -> Outcome:
     if not rows:
         return Outcome("success", None, facts, ending.context_exceeded)
     text = _failure_text(ending)
-    return Outcome(
-        rows[0].status, _reason(ending, text), facts, ending.context_exceeded or errors.is_context_exceeded(text)
-    )
+    reason = errors.classify(text, had_session=ending.had_session) if text else _unexplained(ending, rows)
+    return Outcome(rows[0].status, reason, facts, ending.context_exceeded or errors.is_context_exceeded(text))
 
 
 def _is_mute(ending: Ending) -> bool:
@@ -144,7 +143,9 @@ def _failure_text(ending: Ending) -> str:
     return (result.text if result is not None and spoke else "") or ending.problem or ending.stderr.strip()
 
 
-def _reason(ending: Ending, text: str) -> FailureReason:
-    if not text:
-        return errors.no_evidence(had_session=ending.had_session)
-    return errors.classify(text, had_session=ending.had_session)
+def _unexplained(ending: Ending, rows: Sequence[Row]) -> FailureReason:
+    """The reason where nobody gives one: that, or what the agent's word of success is doubted for."""
+    if rows[0].status == "suspect" and ending.result is not None:
+        doubt = f"the agent's result says success, but {'; '.join(row.fact for row in rows)} ({_exit_fact(ending)})"
+        return errors.no_evidence(had_session=ending.had_session, message=doubt)
+    return errors.no_evidence(had_session=ending.had_session)

@@ -47,6 +47,19 @@ def test_both_sides_of_a_contradiction_are_kept() -> None:
 
 
 @pytest.mark.parametrize(
+    ("ending", "doubt"),
+    [
+        (Ending(GOOD, 3), "the exit code is not 0 (exit code 3)"),
+        (Ending(GOOD, None, signal=9), "a signal ended the process (signal 9)"),
+    ],
+)
+def test_a_doubted_success_says_what_it_is_doubted_for(ending: Ending, doubt: str) -> None:
+    reason = decide(ending).reason
+    assert reason is not None
+    assert reason.message == f"the agent's result says success, but {doubt}"
+
+
+@pytest.mark.parametrize(
     ("ending", "status"),
     [
         (Ending(GOOD, 0), "success"),

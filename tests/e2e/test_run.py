@@ -48,6 +48,23 @@ def test_a_run_says_in_json_what_it_did(cli: Cli) -> None:
     assert "codon.completed" in done.err  # text for people
 
 
+def test_what_a_budget_left_undone_is_named_at_the_end(cli: Cli) -> None:
+    write_hank(cli, INIT, {**GOOD, "total_cost_usd": 1.0})
+    whole = hank(*(codon(name, agent="recorded:agent.jsonl") for name in ("build", "test", "ship")))
+    (cli.cwd / "hank.json").write_text(json.dumps(whole))
+    done = cli("run", "--max-cost", "0.5")
+    assert done.code == 0
+    assert "2 codon(s) skipped: test, ship" in done.out
+    assert "1 codon(s) ended by a budget before the agent was done: build" in done.out
+    assert "test not completed" in done.out
+    told = cli("run", "--max-cost", "0.5", "--json")
+    assert [(c["codonId"], c["status"]) for c in told.json["codons"]] == [
+        ("build", "completed"),
+        ("test", "skipped"),
+        ("ship", "skipped"),
+    ]
+
+
 def test_a_failed_codon_exits_1(cli: Cli) -> None:
     done = cli("run", write_hank(cli, INIT, BAD))
     assert done.code == 1
@@ -72,11 +89,12 @@ def test_a_used_directory_takes_a_further_run_only_when_asked(cli: Cli) -> None:
 
 def test_a_journal_that_cannot_be_written_ends_the_run_with_3(cli: Cli) -> None:
     path = write_hank(cli, INIT, GOOD)
+    assert cli("run", path, "-q").code == 0  # compiles what is not yet: the limit would cut it in two, for everybody
 
     def little_room() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (3_000, 3_000))
 
-    done = cli("run", path, "-q", preexec_fn=little_room)
+    done = cli("run", path, "-q", env={"PYTHONDONTWRITEBYTECODE": "1"}, preexec_fn=little_room)
     assert done.code == 3
     assert "error[journal-write-failed]: " in done.err
     assert "hint: " in done.err

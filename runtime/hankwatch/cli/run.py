@@ -1,6 +1,6 @@
 """``run`` and ``demo``: carry out a hank, show it, say what its sentinels wrote."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -12,7 +12,7 @@ from rich.text import Text
 
 from hankwatch.app import LiveRun, open_run
 from hankwatch.cli import output
-from hankwatch.cli.event_lines import event_line, is_for_people
+from hankwatch.cli.event_lines import event_line, is_for_people, one_line
 from hankwatch.cli.live import Live
 from hankwatch.cli.screen import Screen
 from hankwatch.cli.stops import AT_ONCE_S, Stops
@@ -21,10 +21,15 @@ from hankwatch.cli.tty import Tty
 from hankwatch.cli.view_model import View, planned
 from hankwatch.config.resources import resource
 from hankwatch.core.tasks import task_group
+from hankwatch.core.text import shorten
 from hankwatch.events.envelope import Event
 from hankwatch.options import RunOptions
 from hankwatch.pages.words import money
 from hankwatch.runner.run import RunResult
+from hankwatch.runner.state import latest
+
+_NAMES_CHARS = 200
+"""Of a list of codons; the journal and ``--json`` have all."""
 
 
 def run(options: RunOptions, *, headless: bool, as_json: bool, verbose: int) -> int:
@@ -132,6 +137,16 @@ def _printer(screen: Screen, console: Console, *, verbose: int) -> Callable[[Eve
     return show
 
 
+def _not_whole(result: RunResult) -> Iterator[str]:
+    """What a run may call success and a reader might not."""
+    codons = latest(result.record.codons).values()
+    skipped = [c.codon_id for c in codons if c.status == "skipped"]
+    cut = [c.codon_id for c in codons if c.status == "completed" and c.verdict.get("budgetExceeded")]
+    for ids, fate in ((skipped, "skipped"), (cut, "ended by a budget before the agent was done")):
+        if ids:
+            yield f"{len(ids)} codon(s) {fate}: {shorten(one_line(', '.join(ids)), _NAMES_CHARS)}"
+
+
 def _summarise(result: RunResult, live: LiveRun, *, as_json: bool, console: Console) -> None:
     root = _root(live)
     if as_json:
@@ -142,6 +157,9 @@ def _summarise(result: RunResult, live: LiveRun, *, as_json: bool, console: Cons
                 "success": result.success,
                 "reason": result.reason,
                 "costUsd": result.record.cost_usd,
+                "codons": [
+                    {"codonId": c.codon_id, "attempt": c.attempt, "status": c.status} for c in result.record.codons
+                ],
                 "sentinels": [sentinel_json(summary, root) for summary in result.sentinels],
                 "notLoaded": [
                     {"sentinelId": n.sentinel_id, "codonId": n.codon_id, "reason": n.reason} for n in result.not_loaded
@@ -159,6 +177,8 @@ def _summarise(result: RunResult, live: LiveRun, *, as_json: bool, console: Cons
             style="yellow",
             markup=False,
         )
+    for told in _not_whole(result):
+        console.print(f"warning: {told}", style="yellow", markup=False)
     outcome = ("succeeded", "bold green") if result.success else ("failed", "bold red")
     why = "" if result.success else f" ({result.reason})"
     cost = money(result.record.cost_usd)

@@ -47,7 +47,8 @@ def _transition(data: EventData) -> str:
 
 
 def _completed(data: EventData) -> str:
-    outcome = "succeeded" if data.get("success") else "failed"
+    # What failed has a reason; what was skipped, by order or for want of a budget, has none.
+    outcome = "succeeded" if data.get("success") else "failed" if data.get("failureReason") else "not completed"
     return f"{data.get('codonId')} {outcome}, {_cost(data, 'cost')}, {data.get('duration')} ms"
 
 

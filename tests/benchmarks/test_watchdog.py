@@ -9,9 +9,9 @@ import pytest
 from tests.support.sizes import deep_size
 from tests.support.watchdog import call, feeds_of
 
+from hankwatch.watchdog.core import WatchdogCore
 from hankwatch.watchdog.policy import WatchdogPolicy
 from hankwatch.watchdog.signals import Delta, RoundEnd, RoundStart, Signal, TurnStart
-from hankwatch.watchdog.core import WatchdogCore
 
 pytestmark = pytest.mark.benchmark
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import count
 from typing import Any
 
+from hankwatch.watchdog.core import WatchdogCore
 from hankwatch.watchdog.policy import ToolClass, WatchdogPolicy
 from hankwatch.watchdog.signals import (
     Action,
@@ -18,7 +19,6 @@ from hankwatch.watchdog.signals import (
     Signal,
     TurnStart,
 )
-from hankwatch.watchdog.core import WatchdogCore
 
 Feed = tuple[Signal, float]
 """A signal and its instant in seconds."""

@@ -289,7 +289,7 @@ class WatchStore:
                     values["leased_until_ms"] = _lease_end(row, now_ms, lease_s(watch))
                 connection.execute(update(watches).where(watches.c.id == row.id).values(**values))
                 if watch is not None:
-                    leases.append(Lease(watch, row.fence + 1, instant(row.due_ms)))
+                    leases.append(Lease(watch, row.fence + 1, instant(_due_ms(row, now_ms))))
         return leases
 
     def take_one(self, watch_id: str, now: datetime, *, lease_s: Callable[[Watch], float]) -> Lease | None:
@@ -466,6 +466,13 @@ class WatchStore:
 def _aim(watch: Watch) -> tuple[Status, int, datetime | None]:
     """What a check that runs has to go on for."""
     return watch.status, watch.generation, watch.expires_at
+
+
+def _due_ms(row: Row[Any], now_ms: int) -> int:
+    """What lateness counts from: at the deadline from there, whenever the check before was due."""
+    due_ms: int = row.due_ms
+    is_over = row.expires_ms is not None and row.expires_ms <= now_ms
+    return max(due_ms, row.expires_ms) if is_over else due_ms
 
 
 def _lease_end(row: Row[Any], now_ms: int, lease_s: float) -> int:

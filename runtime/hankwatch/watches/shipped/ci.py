@@ -42,7 +42,9 @@ _PARAMETERS: Final[dict[str, Any]] = {
         "branch": {"type": "string", "pattern": r"^[^-\s][^\s]*$"},
     },
     "required": ["repo"],
-    "oneOf": [{"required": ["pr"]}, {"required": ["branch"]}],
+    "if": {"not": {"required": ["branch"]}},
+    "then": {"required": ["pr"]},
+    "else": {"properties": {"pr": False}},
     "additionalProperties": False,
 }
 

@@ -1,4 +1,4 @@
-"""``try``: a sentinel on recorded events."""
+"""``try``: a sentinel, or a loop watchdog, on recorded events."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -20,10 +20,11 @@ from hankwatch.cli.settings import cli_settings
 from hankwatch.cli.timeline import Timeline
 from hankwatch.config.diagnostics import Diagnostics
 from hankwatch.core.clock import SystemClock
-from hankwatch.core.errors import ConfigError, RenderFault, SchemaFault
+from hankwatch.core.errors import ConfigError, RenderFault, SchemaFault, UsageError
 from hankwatch.core.redaction import Redactor
 from hankwatch.events.envelope import format_stamp
 from hankwatch.hank.templates import sentinel_template_faults
+from hankwatch.hank.watchdog_file import is_watchdog
 from hankwatch.llm.catalog import ModelCatalog
 from hankwatch.matching.near_misses import NearMisses
 from hankwatch.options import base_dir
@@ -63,7 +64,7 @@ def attempt(
     config: Path | None,
     watch: bool,
 ) -> int:
-    """Show each trigger that would have fired; 0 also when there was none.
+    """Show each trigger that would have fired, or act of a watchdog; 0 also when there was none.
 
     With ``watch`` again on each save of the sentinel's files, until interrupted.
     """
@@ -81,6 +82,13 @@ def attempt(
             redact=redactor.text,
         )
 
+    if is_watchdog(path):
+        if look.render or look.where or look.timeline or watch:
+            raise UsageError("--render, --where, --timeline and --watch are for sentinels", hint="leave them out")
+        from hankwatch.cli import watchdog_trial
+
+        watchdog_trial.show(watchdog_trial.read(path), opened(), redactor, console, as_json=look.as_json)
+        return 0
     if watch:
         opened()  # no save of the sentinel mends what is wrong with the recording
         return on_each_save(

@@ -20,6 +20,7 @@ from hankwatch.hank.fault import report
 from hankwatch.hank.load import FILE, LoadedHank, check_sentinel, load_hank
 from hankwatch.hank.model import Hank
 from hankwatch.hank.templates import sentinel_template_faults, template_faults
+from hankwatch.hank.watchdog_file import is_watchdog, read_watchdog
 from hankwatch.runner.program_faults import program_faults
 from hankwatch.runner.settings import RunBudget
 from hankwatch.sandbox.sandbox import Sandbox
@@ -63,6 +64,10 @@ def _check(path: Path, config: Path | None) -> _Checked:
             )
         case "check":
             return _Checked(_check_faults(Path(shown)))
+        case "watchdog":
+            found = Diagnostics()
+            read_watchdog(Path(shown), found)
+            return _Checked(list(found))
         case "settings":
             settings = load_settings(environ=os.environ, cwd=Path(), config=Path(shown))
             return _Checked(list(settings.diagnostics), settings)
@@ -96,6 +101,8 @@ def _kind(path: Path) -> str:
 
         if is_check(path):
             return "check"
+    if is_watchdog(path):
+        return "watchdog"
     value: Any = Document.load(path).value
     keys = set(value) if isinstance(value, dict) else set()
     of_sentinels, of_hanks = (

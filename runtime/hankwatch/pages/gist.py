@@ -73,6 +73,35 @@ def _cost(data: EventData, key: str) -> str:
     return money(value if is_number else None)
 
 
+def evidence(detail: Any) -> str:
+    """What the loop watchdog goes by, as its events tell it: how often, which tools, in which channel."""
+    told: Mapping[str, Any] = detail if isinstance(detail, dict) else {}
+    tools = told.get("tools")
+    parts = [f"{told['count']} ×"] if "count" in told else []
+    parts += [", ".join(map(str, tools))] if isinstance(tools, list) and tools else []
+    parts += [f"in its {told['channel']}"] if "channel" in told else []
+    parts += ["(sub-agent)"] if "parentToolUseId" in told else []
+    return " ".join(parts)
+
+
+def _finding(data: EventData) -> str:
+    return f"{data.get('trigger')} in round {data.get('round')}, {evidence(data.get('detail'))}".removesuffix(", ")
+
+
+def _list(data: EventData, key: str) -> list[Any]:
+    value = data.get(key)
+    return value if isinstance(value, list) else []
+
+
+def _budget(data: EventData) -> str:
+    rows = [row for row in _list(data, "rows") if isinstance(row, dict)]
+    reached = [str(row.get("codonId")) for row in rows if row.get("status") == "exceeded"]
+    totals = data.get("totals")
+    spent = totals if isinstance(totals, dict) else {}
+    told = f"{_cost(spent, 'actualDollars')} and {spent.get('actualTimeSeconds')} s of agents"
+    return f"{told}; limit reached: {', '.join(reached)}" if reached else f"{told}; no limit reached"
+
+
 _GISTS: Mapping[str, Callable[[EventData], str]] = {
     "assistant.action": _action,
     "tool.result": _result,
@@ -92,13 +121,15 @@ _GISTS: Mapping[str, Callable[[EventData], str]] = {
     ),
     "sentinel.output": lambda d: f"{d.get('sentinelId')} #{d.get('triggerNumber')}: {d.get('content')}",
     "sentinel.unloaded": lambda d: f"{d.get('sentinelId')} {d.get('reason')}, {d.get('llmCallCount')} calls",
-    "watchdog.nudge": lambda d: f"{d.get('trigger')} in round {d.get('round')}: {d.get('text')}",
-    "watchdog.interrupt": lambda d: f"{d.get('trigger')} in round {d.get('round')}",
+    "watchdog.nudge": lambda d: f"{_finding(d)}{' (not delivered)' * (d.get('delivered') is False)}: {d.get('text')}",
+    "watchdog.interrupt": _finding,
     "loop.iteration.completed": lambda d: (
         f"{d.get('loopId')} iteration {d.get('iteration')}, {_cost(d, 'costUsd')}"
         + (f", last one: {d.get('terminationReason') or 'done'}" if d.get("isFinal") else "")
     ),
     "codon.extended": lambda d: f"{d.get('codonId')} prompted again (extension {d.get('extensionNumber')})",
+    "checkpoint.list": lambda d: f"{len(_list(d, 'checkpoints'))} checkpoint(s) of run {d.get('runId')}",
+    "budget.summary": _budget,
     "rig.setup.completed": lambda d: f"{d.get('codonId')} rig ready after {d.get('durationMs')} ms",
     "rig.setup.failed": _rig_failed,
     "archive.completed": lambda d: f"{d.get('codonId')} archived {_some(d.get('archivedPaths'))}",

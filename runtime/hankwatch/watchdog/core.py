@@ -39,6 +39,11 @@ class WatchdogCore:
         self._turn = Turn(policy)
         self._here: Round | None = None
 
+    @property
+    def rounds(self) -> int:
+        """Rounds that have begun, over all turns."""
+        return self._rounds
+
     def feed(self, signal: Signal, at_s: float) -> Sequence[Action]:
         """Take what happened at ``at_s`` (monotonic seconds).
 

@@ -66,6 +66,13 @@ class Watchdog:
         self._observing = policy.model_copy(update={"mode": "observe"})
         self._policy = policy if self._steering else self._observing
         self._agents: dict[str | None, _Agent] = {}
+        self._earlier_rounds = 0
+
+    @property
+    def rounds(self) -> int:
+        """Rounds of the main agent that have begun, those of earlier attempts included."""
+        main = self._agents.get(None)
+        return self._earlier_rounds + (main.core.rounds if main is not None else 0)
 
     def on_event(self, event: Event) -> None:
         """Take an event; those of other codons, and what is no part of a conversation, are ignored.
@@ -78,6 +85,7 @@ class Watchdog:
         parent, at_s = data.get("parentToolUseId"), event.at_ms / 1_000
         match event.type:
             case "codon.started":
+                self._earlier_rounds = self.rounds
                 self._agents.clear()
             case "assistant.action" if data["action"] == "tool_use":
                 rounds, name = self._agent(parent).rounds, data.get("toolName", "")

@@ -10,7 +10,7 @@ from hankwatch.cli.commands.application import Config, Json, app
 
 @app.command(name="try")
 def try_(
-    sentinel: Annotated[Path, typer.Argument(metavar="CONFIG", help="A sentinel config file.")],
+    sentinel: Annotated[Path, typer.Argument(metavar="CONFIG", help="A sentinel or watchdog config file.")],
     source: Annotated[
         str, typer.Argument(metavar="[RUN|FILE]", help="A run, a journal or a recorded stream.")
     ] = "latest",
@@ -27,7 +27,7 @@ def try_(
     config: Config = None,
     as_json: Json = False,
 ) -> None:
-    """Show when a sentinel would have fired on recorded events; asks no model."""
+    """Show when a sentinel would have fired, or a loop watchdog acted, on recorded events; asks no model."""
     from hankwatch.cli import bench as commands
 
     look = commands.Look(render=render, where=where, timeline=timeline, drain=not no_drain, as_json=as_json)

@@ -94,7 +94,7 @@ def _codons(rows: Sequence[CodonRow], width: int, room: int) -> Table:
 def _around_the_live_one(rows: Sequence[CodonRow], room: int) -> Sequence[CodonRow]:
     """As many rows as fit, the live one or the last that began among them."""
     begun = sum(row.state != "waiting" for row in rows)
-    first = max(0, min(len(rows) - room, begun - room + 1))
+    first = max(0, min(len(rows) - room, begun - room + 1, begun - 1))
     return rows[first : first + room]
 
 

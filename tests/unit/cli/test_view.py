@@ -63,6 +63,13 @@ def test_what_is_under_way_the_latest_event_and_the_keys_are_always_seen(width: 
     assert height < 10 or any("event 49" in line for line in text) or width < 40
 
 
+@pytest.mark.parametrize("live", range(4))
+@pytest.mark.parametrize("height", range(5, 12))
+def test_the_codon_under_way_is_seen_on_the_smallest_terminal(live: int, height: int) -> None:
+    lines = drawn(frame(4, 0, 3, live=live), 60, height)
+    assert any(f"codon-{live}" in line for line in lines)
+
+
 def test_a_narrow_terminal_keeps_the_numbers_of_sentinels() -> None:
     text = drawn(frame(), 40, 20)
     (head,) = (line for line in text if line.startswith("sentinel "))

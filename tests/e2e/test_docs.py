@@ -14,6 +14,7 @@ import typer.main
 from tests.support.cli import COMMAND, Cli
 
 from hankwatch.cli.commands import app
+from hankwatch.config.validation import _CODES as OF_VALUES
 from hankwatch.events.catalogue import CONNECTION_TYPES, KNOWN_TYPES, has_path
 from hankwatch.reference import PAGES, stale, write
 from hankwatch.reference.commands import walk
@@ -26,6 +27,7 @@ ALL = sorted([*DOCS.rglob("*.md"), PROJECT / "README.md", PROJECT / "CONTRIBUTIN
 WRITTEN = [page for page in ALL if page.parent.name != "reference"]
 _FENCE = re.compile(r"^```(\w+)(?: ([^\n]+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _MARK = "@@ block"
+SHAPE_CODES = {*OF_VALUES.values(), "unknown-key", "missing-key", "invalid-value"}
 _FILES = {".json", ".jsonl", ".md", ".py", ".toml"}
 
 
@@ -159,6 +161,11 @@ def test_a_page_that_was_edited_left_over_or_lost_is_stale(tmp_path: Path) -> No
     (tmp_path / "hank.md").unlink()
     (tmp_path / "old.md").touch()
     assert stale(tmp_path) == ["cli.md", "hank.md", "old.md"]
+
+
+def test_every_fault_of_a_shape_is_in_the_reference() -> None:
+    known = PAGES["diagnostics.md"]()
+    assert {code for code in SHAPE_CODES if f"| `{code}` | error |" not in known} == set()
 
 
 @pytest.mark.slow

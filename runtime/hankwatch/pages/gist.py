@@ -73,6 +73,21 @@ def _cost(data: EventData, key: str) -> str:
     return money(value if is_number else None)
 
 
+def evidence(detail: Any) -> str:
+    """What the loop watchdog goes by, as its events tell it: how often, which tools, in which channel."""
+    told: Mapping[str, Any] = detail if isinstance(detail, dict) else {}
+    tools = told.get("tools")
+    parts = [f"{told['count']} ×"] if "count" in told else []
+    parts += [", ".join(map(str, tools))] if isinstance(tools, list) and tools else []
+    parts += [f"in its {told['channel']}"] if "channel" in told else []
+    parts += ["(sub-agent)"] if "parentToolUseId" in told else []
+    return " ".join(parts)
+
+
+def _finding(data: EventData) -> str:
+    return f"{data.get('trigger')} in round {data.get('round')}, {evidence(data.get('detail'))}".removesuffix(", ")
+
+
 def _list(data: EventData, key: str) -> list[Any]:
     value = data.get(key)
     return value if isinstance(value, list) else []
@@ -106,8 +121,8 @@ _GISTS: Mapping[str, Callable[[EventData], str]] = {
     ),
     "sentinel.output": lambda d: f"{d.get('sentinelId')} #{d.get('triggerNumber')}: {d.get('content')}",
     "sentinel.unloaded": lambda d: f"{d.get('sentinelId')} {d.get('reason')}, {d.get('llmCallCount')} calls",
-    "watchdog.nudge": lambda d: f"{d.get('trigger')} in round {d.get('round')}: {d.get('text')}",
-    "watchdog.interrupt": lambda d: f"{d.get('trigger')} in round {d.get('round')}",
+    "watchdog.nudge": lambda d: f"{_finding(d)}{' (not delivered)' * (d.get('delivered') is False)}: {d.get('text')}",
+    "watchdog.interrupt": _finding,
     "loop.iteration.completed": lambda d: (
         f"{d.get('loopId')} iteration {d.get('iteration')}, {_cost(d, 'costUsd')}"
         + (f", last one: {d.get('terminationReason') or 'done'}" if d.get("isFinal") else "")

@@ -1,6 +1,6 @@
 """What the live view shows, folded from a run's events: events in, rows out; no terminal, no clock."""
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -122,6 +122,8 @@ class View:
     _run_id: str | None = None
     _began_ms: int | None = None
     _notes: dict[str, str] = field(default_factory=dict)
+    _nudges: Counter[tuple[str, int]] = field(default_factory=Counter)
+    """Of each attempt of a codon."""
     _sentinels: dict[tuple[str, str], _Sentinel] = field(default_factory=dict)
     _events: deque[Event] = field(default_factory=lambda: deque(maxlen=KEPT_EVENTS))
 
@@ -136,6 +138,8 @@ class View:
                 self._run_id = event.data.get("runId")
         elif event.type.startswith("sentinel."):
             self._of_sentinel(event)
+        elif event.type == "watchdog.nudge":
+            self._count_nudge()
         elif event.type == "server.idle":
             self._idle = str(event.data.get("message"))
         elif event.type in {"assistant.action", "tool.result", "rig.output"}:
@@ -187,6 +191,8 @@ class View:
             note = str(reason.get("message") or reason.get("type") or "")
         else:
             note = self._notes.get(record.codon_id, "")
+        if nudges := self._nudges[record.codon_id, record.attempt]:
+            note = f"nudged {nudges} ×" + (f"; {note}" if note else "")
         return CodonRow(
             name=record.codon_id if record.attempt == 1 else f"{record.codon_id} ({record.attempt})",
             state=record.status,
@@ -195,6 +201,11 @@ class View:
             tokens=tokens.input + tokens.output + tokens.cache_creation + tokens.cache_read,
             note=note,
         )
+
+    def _count_nudge(self) -> None:
+        record = self.state.current.current if self.state.current is not None else None
+        if record is not None:
+            self._nudges[record.codon_id, record.attempt] += 1
 
     def _rows_of_sentinels(self) -> Iterator[SentinelRow]:
         rows = [sentinel.row() for sentinel in self._sentinels.values()]

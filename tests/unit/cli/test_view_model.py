@@ -69,6 +69,18 @@ def test_a_live_codon_shows_what_it_does_and_a_failed_one_why(view: View) -> Non
     assert (row.state, row.live, row.note, row.seconds) == ("failed", False, "too slow", 2.0)
 
 
+def test_nudges_of_the_watchdog_are_counted_beside_what_an_attempt_does(view: View) -> None:
+    begin(view)
+    view.take(make_event("watchdog.nudge", 2_000, codonId="build", trigger="error_streak", text="Look elsewhere."))
+    assert view.frame(3_000).codons[0].note == "nudged 1 ×"
+    view.take(make_event("assistant.action", 2_500, codonId="build", action="message", content="Now I see."))
+    assert view.frame(3_000).codons[0].note == "nudged 1 ×; message: Now I see."
+    move(view, "preparing", "failed", failureReason={"message": "interrupted"})
+    begin(view)
+    first, second = view.frame(3_000).codons[:2]
+    assert (first.note, second.note) == ("nudged 1 ×; interrupted", "message: Now I see.")
+
+
 def test_a_second_attempt_is_a_row_of_its_own(view: View) -> None:
     begin(view)
     move(view, "preparing", "failed")

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import anyio
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from tests.support.watch_bench import WatchBench
 
@@ -122,6 +122,9 @@ def test_a_stranger_neither_reads_nor_changes_a_watch_by_any_way(
 
 @quick
 @given(st.sampled_from(UNTRUSTED), st.lists(REQUESTS, min_size=1, max_size=4), EDITS)
+@example(ALICE, [{"condition": "one", "verifier": VERIFIERS[1], "session": "main"}], {})
+@example(agent("main"), [{"condition": "one", "verifier": VERIFIERS[2], "session": "main"}], {})
+@example(ALICE, [{"condition": "one", "verifier": VERIFIERS[0], "session": "main"}], {"verifier": VERIFIERS[1]})
 def test_no_way_of_asking_activates_a_verifier_that_only_an_operator_may_arm(
     asker: Principal, requests: list[dict[str, Any]], edit: dict[str, Any]
 ) -> None:
@@ -135,8 +138,9 @@ def test_no_way_of_asking_activates_a_verifier_that_only_an_operator_may_arm(
         for watch in await service.list_watches(asker):
             await refused(partial(service.update_watch, asker, watch.id, read_edit(edit)))
             await refused(partial(service.approve, asker, watch.id))
-        for watch in bench.store.find(statuses=[Status.ACTIVE]):
-            assert is_harmless(bench, watch), watch.verifier
+        for watch in bench.store.find():
+            was_active = watch.status is Status.ACTIVE or watch.check_count > 0
+            assert is_harmless(bench, watch) or not was_active, watch.verifier
 
     played(scenario)
 

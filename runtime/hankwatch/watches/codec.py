@@ -47,7 +47,7 @@ def digest(value: Any) -> str:
 
 def spec_json(spec: VerifierSpec) -> dict[str, Any]:
     """A verifier as it would be written."""
-    dumped: dict[str, Any] = _SPEC.dump_python(spec, mode="json", by_alias=True, exclude_unset=True)
+    dumped: dict[str, Any] = _SPEC.dump_python(spec, mode="json", by_alias=True, exclude_defaults=True)
     return dumped
 
 

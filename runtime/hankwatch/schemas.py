@@ -14,6 +14,7 @@ from hankwatch.config.legacy import LegacySettings
 from hankwatch.config.resources import PACKAGE, resource
 from hankwatch.events.catalogue import CONNECTION_TYPES, KNOWN_TYPES
 from hankwatch.hank.model import Hank
+from hankwatch.hank.watchdog_file import WatchdogFile
 from hankwatch.matching.triggers import ANY
 from hankwatch.sentinels.config import SentinelConfig
 from hankwatch.settings import Settings
@@ -21,6 +22,7 @@ from hankwatch.settings import Settings
 MODELS: Mapping[str, type[BaseModel]] = {
     "hank": Hank,
     "sentinel": SentinelConfig,
+    "watchdog": WatchdogFile,
     "check": Check,
     "settings": Settings,
     "hankweave": LegacySettings,
@@ -34,10 +36,11 @@ def schema(name: str) -> dict[str, Any]:
     made = MODELS[name].model_json_schema(mode="validation", by_alias=True)
     if name == "hank":
         _describe_inline_sentinels(made)
-    for shape in (made, *made["$defs"].values()):
+    definitions = made.get("$defs", {})
+    for shape in (made, *definitions.values()):
         _add_rules(shape)
-    if "EventTrigger" in made["$defs"]:
-        made["$defs"]["EventType"] = _EVENT_TYPE
+    if "EventTrigger" in definitions:
+        definitions["EventType"] = _EVENT_TYPE
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
 
 

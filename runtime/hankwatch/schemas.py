@@ -18,12 +18,14 @@ from hankwatch.hank.watchdog_file import WatchdogFile
 from hankwatch.matching.triggers import ANY
 from hankwatch.sentinels.config import SentinelConfig
 from hankwatch.settings import Settings
+from hankwatch.watches.files import WatchFiles
 
 MODELS: Mapping[str, type[BaseModel]] = {
     "hank": Hank,
     "sentinel": SentinelConfig,
     "watchdog": WatchdogFile,
     "check": Check,
+    "watch": WatchFiles,
     "settings": Settings,
     "hankweave": LegacySettings,
 }

@@ -1,0 +1,355 @@
+"""``watch …``: what people ask of watches, over the store (spec watches 5)."""
+
+import json
+import re
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import anyio
+
+from hankwatch.cli import output
+from hankwatch.cli import watch_lines as lines
+from hankwatch.cli.settings import cli_settings
+from hankwatch.config.source import Document
+from hankwatch.core.clock import SystemClock
+from hankwatch.core.errors import ConfigError, UsageError, WatchInvalid, WatchNotFound
+from hankwatch.options import base_dir
+from hankwatch.runner.execution import find_run
+from hankwatch.watches.authority import operator
+from hankwatch.watches.files import placed, read_watch, read_watches
+from hankwatch.watches.requests import WatchRequest, read_edit, read_request
+from hankwatch.watches.service import described
+from hankwatch.watches.specs import CommandSpec, DocumentSpec, EventSpec
+from hankwatch.watches.store import Scope
+from hankwatch.watches.watch import Outcome, Status, Watch
+from hankwatch.watching import Watching, has_store, open_watching
+
+EVERYWHERE: Final = Scope(None, homeless=True)
+_TIME: Final = re.compile(r"(?P<count>\d+(?:\.\d+)?)(?P<unit>s|m|h|d)?")
+_UNITS: Final = {"s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
+_SHOWN_CHECKS: Final = 10
+_CLEARABLE: Final = {"interval": "interval_s", "stall-after": "stall_after", "prompt": "run_prompt"}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A watch as the options of ``create`` describe it."""
+
+    condition: str | None
+    command: str | None
+    test: str | None
+    document: Path | None
+    pointer: str | None
+    after: str | None
+    at: str | None
+    check: str | None
+    args: tuple[str, ...]
+    event: tuple[str, ...]
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    """Of the request, by their names there; None where nothing was said."""
+
+    @property
+    def is_empty(self) -> bool:
+        """No option was given."""
+        said = (self.condition, self.command, self.test, self.document, self.pointer, self.after, self.at, self.check)
+        return not any([*said, *self.args, *self.event, *(value is not None for value in self.fields.values())])
+
+    def request(self) -> WatchRequest:
+        """What is asked for.
+
+        Raises:
+            UsageError: not exactly one way to check is named.
+            WatchInvalid: it is no request.
+        """
+        ways = [way for way in self._ways() if way is not None]
+        if len(ways) != 1 or self.condition is None:
+            raise UsageError(
+                "a watch needs --condition and exactly one of --command, --test, --document, --after, --at, --check"
+                " and --event",
+                hint="or write it as JSON and name the file",
+            )
+        given = {name: value for name, value in self.fields.items() if value is not None}
+        return read_request({"condition": self.condition, "verifier": ways[0], **given})
+
+    def _ways(self) -> Sequence[dict[str, Any] | None]:
+        if (self.pointer is not None and self.document is None) or (self.args and self.check is None):
+            raise UsageError("--pointer goes with --document, --arg with --check")
+        pointer = {} if self.pointer is None else {"pointer": self.pointer}
+        args = dict(_argument(arg) for arg in self.args)
+        after_s = seconds("--after", self.after)
+        return (
+            None if self.command is None else {"type": "command", "command": self.command},
+            None if self.test is None else {"type": "test", "command": self.test},
+            None if self.document is None else {"type": "document", "path": str(self.document), **pointer},
+            None if after_s is None else {"type": "time", "after_s": after_s},
+            None if self.at is None else {"type": "time", "at": self.at},
+            None if self.check is None else {"type": "check", "name": self.check, "args": args},
+            None if not self.event else {"type": "event", "trigger": {"type": "event", "on": list(self.event)}},
+        )
+
+
+def seconds(option: str, text: str | None) -> float | None:
+    """``90``, ``90s``, ``10m``, ``2h``, ``1d`` in seconds.
+
+    Raises:
+        UsageError: it is none of them.
+    """
+    if text is None:
+        return None
+    match = _TIME.fullmatch(text.strip())
+    if match is None:
+        raise UsageError(f"{option} {text!r} is no time", hint="write 90s, 10m, 2h or 1d")
+    return float(match["count"]) * _UNITS[match["unit"] or "s"]
+
+
+def instant_text(text: str | None) -> str | float | None:
+    """An instant as requests take it: epoch seconds are a number."""
+    if text is None:
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def create(asked: Asked, source: Path | None, *, home: str | None, config: Path | None, as_json: bool) -> int:
+    """Arm a watch; 0."""
+    if source is not None and not asked.is_empty:
+        raise UsageError("a file and options that describe a watch are both given", hint="write it all in the file")
+
+    async def work(watching: Watching) -> int:
+        document = None if source is None else _document(source)
+        request = asked.request() if document is None else read_watch(document)
+        request = _placed_here(request, watching)
+        try:
+            armed = await watching.service.create_watch(operator(), request)
+        except WatchInvalid as error:
+            if document is None:
+                raise
+            raise ConfigError(list(placed(error, document))) from error
+        if as_json:
+            output.print_json({**described(armed.watch), "is_new": armed.is_new})
+        else:
+            output.say(lines.armed(armed, watching.now()))
+            _warn_when_nobody_looks(watching)
+        return 0
+
+    return anyio.run(partial(_with_watches, work, config=config, home=home))
+
+
+def list_(prefix: str, *, session: str | None, active: bool, config: Path | None, as_json: bool) -> int:
+    """List watches; 0."""
+
+    async def work(watching: Watching) -> int:
+        statuses = (Status.PROPOSED, Status.ACTIVE) if active else tuple(Status)
+        watches = await watching.service.list_watches(operator(), prefix, session=session, statuses=statuses)
+        told = lines.counted(watching.outbox.find(limit=10_000))
+        liveness, now = watching.store.liveness(EVERYWHERE, watching.now()), watching.now()
+        notices = await watching.service.notifications(operator(), limit=_SHOWN_CHECKS)
+        if as_json:
+            for watch in watches:
+                output.print_json(lines.as_json(watch, told, liveness, now))
+            return 0
+        lines.print_watches(output.stdout(), watches, told, now)
+        lines.print_notices(output.stdout(), notices, now)
+        if (warning := lines.not_looked_at(watches, liveness, now)) is not None:
+            output.say(warning)
+        return 0
+
+    if not _is_there(config):
+        if not as_json:
+            output.say("No watches yet. `hankwatch watch create --help` shows how one is armed.")
+        return 0
+    return anyio.run(partial(_with_watches, work, config=config))
+
+
+def show(watch_id: str, *, config: Path | None, as_json: bool) -> int:
+    """Show one watch; 0."""
+
+    async def work(watching: Watching) -> int:
+        watch = await watching.service.get(operator(), watch_id)
+        checks = await watching.service.evaluations(operator(), watch_id, limit=_SHOWN_CHECKS)
+        told = watching.outbox.find(watch_id=watch_id, limit=100)
+        if as_json:
+            output.print_json(lines.whole_json(watch, checks, told))
+            return 0
+        lines.print_watch(output.stdout(), watch, checks, told, watching.now())
+        _warn_when_nobody_looks(watching)
+        return 0
+
+    return _of_one(watch_id, work, config=config)
+
+
+def update(
+    watch_id: str, fields: Mapping[str, Any], clear: Sequence[str], *, config: Path | None, as_json: bool
+) -> int:
+    """Change a watch; 0."""
+    given = {name: value for name, value in fields.items() if value is not None}
+    for name in clear:
+        if name != "deadline" and name not in _CLEARABLE:
+            raise UsageError(
+                f"--clear {name!r} is nothing that can be cleared", hint="deadline, interval, stall-after, prompt"
+            )
+        given |= {"clear_deadline": True} if name == "deadline" else {_CLEARABLE[name]: None}
+    if not given:
+        raise UsageError("nothing was named that is to change")
+    edit = read_edit(given)
+    return _change(
+        watch_id, lambda watching: watching.service.update_watch(operator(), watch_id, edit), config, as_json
+    )
+
+
+def cancel(watch_id: str, *, config: Path | None, as_json: bool) -> int:
+    """End a watch; 0, also when it had ended."""
+    return _change(watch_id, lambda watching: watching.service.cancel_watch(operator(), watch_id), config, as_json)
+
+
+def clear(watch_id: str, *, config: Path | None, as_json: bool) -> int:
+    """End a watch and forget it; 0."""
+
+    async def work(watching: Watching) -> int:
+        if not await watching.service.clear_watch(operator(), watch_id):
+            raise WatchNotFound(watch_id)
+        if as_json:
+            output.print_json({"id": watch_id, "cleared": True})
+        else:
+            output.say(f"{watch_id} is gone")
+        return 0
+
+    return _of_one(watch_id, work, config=config)
+
+
+def approve(watch_id: str, *, config: Path | None, as_json: bool) -> int:
+    """Activate a proposal; 0."""
+    return _change(watch_id, lambda watching: watching.service.approve(operator(), watch_id), config, as_json)
+
+
+def reject(watch_id: str, *, config: Path | None, as_json: bool) -> int:
+    """End a proposal; 0."""
+    return _change(watch_id, lambda watching: watching.service.reject(operator(), watch_id), config, as_json)
+
+
+def check(watch_id: str, *, config: Path | None, as_json: bool) -> int:
+    """Check a watch now; 0, or 1 when that was impossible or the condition is."""
+
+    async def work(watching: Watching) -> int:
+        before = await watching.service.get(operator(), watch_id)
+        if before.status is not Status.ACTIVE:
+            raise WatchInvalid([f"watch {watch_id} is {before.status.value}; only active watches are checked"])
+        after = await watching.service.evaluate_now(operator(), watch_id)
+        if as_json:
+            output.print_json(described(after))
+        else:
+            output.say(lines.checked(before, after))
+        return 1 if after.last_outcome in {Outcome.UNAVAILABLE, Outcome.TERMINAL_UNSATISFIED} else 0
+
+    return _of_one(watch_id, work, config=config)
+
+
+def apply(source: Path, *, owner: str, home: str | None, config: Path | None, as_json: bool) -> int:
+    """Make an owner's set be that of a file; 0."""
+
+    async def work(watching: Watching) -> int:
+        principal, service, now = operator(owner), watching.service, watching.now()
+        requests = read_watches(_document(source), principal, service.verifiers, service.defaults, now)
+        applied = await service.apply_watches(principal, [_placed_here(request, watching) for request in requests])
+        changes = {"armed": applied.armed, "kept": applied.kept, "cancelled": applied.cancelled}
+        if as_json:
+            output.print_json({word: list(ids) for word, ids in changes.items()})
+            return 0
+        lines.print_changes(output.stdout(), changes)
+        _warn_when_nobody_looks(watching)
+        return 0
+
+    return anyio.run(partial(_with_watches, work, config=config, home=home))
+
+
+def _change(watch_id: str, work: Callable[[Watching], Awaitable[Watch]], config: Path | None, as_json: bool) -> int:
+    async def change(watching: Watching) -> int:
+        watch = await work(watching)
+        if as_json:
+            output.print_json(described(watch))
+        else:
+            output.say(lines.stands(watch, watching.now()))
+        return 0
+
+    return _of_one(watch_id, change, config=config)
+
+
+def _of_one(watch_id: str, work: Callable[[Watching], Awaitable[int]], *, config: Path | None) -> int:
+    if not _is_there(config):
+        raise WatchNotFound(watch_id)
+    return anyio.run(partial(_with_watches, work, config=config))
+
+
+def _is_there(config: Path | None) -> bool:
+    settings, environ = cli_settings(config)
+    return has_store(settings.watches, environ)
+
+
+async def _with_watches(
+    work: Callable[[Watching], Awaitable[int]], *, config: Path | None, home: str | None = None
+) -> int:
+    async with opened(config, home) as watching:
+        return await work(watching)
+
+
+@asynccontextmanager
+async def opened(config: Path | None, home: str | None = None) -> AsyncIterator[Watching]:
+    """The watches of this user, new ones at home where ``home`` says."""
+    settings, environ = cli_settings(config)
+    root = None if home is None else find_run(home, base_dir(settings, environ)).execution.layout.root.resolve()
+    async with open_watching(settings, environ, clock=SystemClock(), home=root) as watching:
+        yield watching
+
+
+def _document(source: Path) -> Document:
+    if str(source) == "-":
+        return Document.parse(sys.stdin.read(), "stdin")
+    if not source.exists():
+        raise UsageError(f"{source} does not exist")
+    return Document.load(source, output.shown_path(source))
+
+
+def _argument(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise UsageError(f"--arg {text!r} is no KEY=VALUE")
+    try:
+        return name, json.loads(value)
+    except json.JSONDecodeError:
+        return name, value
+
+
+def _placed_here(request: WatchRequest, watching: Watching) -> WatchRequest:
+    """Without a home, relative paths are those of whoever types; what only a home can do is refused.
+
+    Raises:
+        UsageError: it needs an execution.
+    """
+    if watching.service.defaults.home is not None:
+        return request
+    spec, here = request.verifier, Path.cwd()
+    hint = "name the execution with --home"
+    if isinstance(spec, EventSpec):
+        raise UsageError("an event is one of an execution", hint=hint)
+    wakes = request.actions is None or not {"wake", "wake_session"}.isdisjoint(request.actions)
+    if wakes and (request.session or request.run_session):
+        raise UsageError("the session that is to be woken is one of an execution", hint=hint)
+    if isinstance(spec, DocumentSpec):
+        spec = spec.model_copy(update={"path": str(here / spec.path)})
+    elif isinstance(spec, CommandSpec):
+        spec = CommandSpec.model_validate({**spec.model_dump(exclude_unset=True), "cwd": str(here / (spec.cwd or ""))})
+    return request.model_copy(update={"verifier": spec})
+
+
+def _warn_when_nobody_looks(watching: Watching) -> None:
+    now = watching.now()
+    watches = watching.store.find(statuses=(Status.ACTIVE,), limit=1_000)
+    if (warning := lines.not_looked_at(watches, watching.store.liveness(EVERYWHERE, now), now)) is not None:
+        output.stderr().print(warning, markup=False)

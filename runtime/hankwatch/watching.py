@@ -1,0 +1,293 @@
+"""Wires the watches of this user: store, checks, service, engine, deliveries (design "How it runs" 13)."""
+
+import logging
+import os
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import anyio
+import anyio.to_thread
+
+from hankwatch.config.environment import child_environment
+from hankwatch.core.clock import Clock, StreamTime
+from hankwatch.core.errors import UsageError
+from hankwatch.core.redaction import Redactor
+from hankwatch.core.secret_names import holds_secret
+from hankwatch.core.tasks import task_group
+from hankwatch.llm.client import ModelClient
+from hankwatch.llm.router import ModelRouter
+from hankwatch.options import base_dir
+from hankwatch.runner.execution import executions
+from hankwatch.runner.layout import Layout
+from hankwatch.runner.lookups import Executions
+from hankwatch.settings import Settings
+from hankwatch.watches.authority import LocalAuthorizer
+from hankwatch.watches.bounds import Defaults
+from hankwatch.watches.checks import Check, Checks, plugin_checks
+from hankwatch.watches.database import Database
+from hankwatch.watches.deliveries import Deliverer, Journals, Sessions, plugin_hooks
+from hankwatch.watches.engine import WatchEngine
+from hankwatch.watches.evaluator import Evaluator
+from hankwatch.watches.feed import Feed
+from hankwatch.watches.notify import Listener
+from hankwatch.watches.outbox import Outbox, instant
+from hankwatch.watches.policies import Caps
+from hankwatch.watches.service import WatchService
+from hankwatch.watches.settings import WatchCaps, WatchesSettings
+from hankwatch.watches.shipped import Judge, Purse, ci, judge, run_status, session_state
+from hankwatch.watches.shipped.ci import CREDENTIALS
+from hankwatch.watches.store import Scope, WatchStore
+from hankwatch.watches.verifiers import Verifiers
+from hankwatch.watches.watch import Kind, Status
+
+_LOG = logging.getLogger(__name__)
+FILE: Final = "watches.db"
+LOOK_S: Final = 2.0
+"""How often an engine looks which executions there are."""
+_OURS: Final = ("HANKWATCH_", "HANKWEAVE_")
+
+
+@dataclass(slots=True)
+class Watching:
+    """The watches of this user, open; used on the loop's thread."""
+
+    service: WatchService
+    store: WatchStore
+    outbox: Outbox
+    evaluator: Evaluator
+    clock: Clock
+    keep_ended: timedelta | None
+    """How long ended watches stay; None for ever."""
+    _hooks: Sequence[Mapping[str, Any]] = ()
+    _nudges: list[Callable[[], None]] = field(default_factory=list)
+
+    @property
+    def now(self) -> Callable[[], datetime]:
+        """The instant watches live in."""
+        return self.evaluator.now
+
+    def engine(self, scope: Scope, feeds: list[Feed]) -> WatchEngine:
+        """Checks the watches of a scope; ``feeds`` may grow while it runs."""
+        engine = WatchEngine(
+            self.evaluator, scope, self.clock, feeds=feeds, keep_ended=self.keep_ended, on_decided=self.nudge
+        )
+        self._nudges.append(engine.nudge)
+        return engine
+
+    def deliverer(
+        self, scope: Scope, *, journals: Journals | None = None, sessions: Sessions | None = None
+    ) -> Deliverer:
+        """Delivers for a scope; the hooks of installed packages are called."""
+        deliverer = Deliverer(
+            self.store,
+            self.outbox,
+            self.service.authorizer,
+            self.clock,
+            self.now,
+            scope,
+            journals=journals,
+            sessions=sessions,
+        )
+        for hooks in self._hooks:
+            deliverer.register_hook(**hooks)
+        self._nudges.append(deliverer.nudge)
+        return deliverer
+
+    def listener(self) -> Listener:
+        """Hears other workers of a PostgreSQL store, so that nobody waits for the next look."""
+        return Listener(self.store.database, self.clock, (self.nudge,))
+
+    def nudge(self) -> None:
+        """Let engines and deliverers look at once."""
+        for nudge in self._nudges:
+            nudge()
+
+
+@dataclass(slots=True)
+class EngineRoom:
+    """An engine and a deliverer for executions that come and go; journals and sessions are their runs' business.
+
+    Args:
+        watching: The watches.
+        folder: An execution, or a folder of them; None for all.
+    """
+
+    watching: Watching
+    folder: Path | None = None
+    _feeds: dict[str, Feed] = field(default_factory=dict)
+
+    async def run(self) -> None:
+        """Check and deliver until cancelled."""
+        scope, feeds = await anyio.to_thread.run_sync(self._look), list(self._feeds.values())
+        engine, deliverer = self.watching.engine(scope, feeds), self.watching.deliverer(scope)
+        async with task_group() as tasks:
+            for part in (engine.run, deliverer.run, self.watching.listener().run):
+                tasks.start_soon(part)
+            while True:
+                await self.watching.clock.sleep(LOOK_S)
+                engine.scope = deliverer.scope = await anyio.to_thread.run_sync(self._look)
+                feeds[:] = self._feeds.values()
+
+    def _look(self) -> Scope:
+        """Which executions there are, and whose journals watches listen to."""
+        listening = self.watching.store.find(statuses=(Status.ACTIVE,), verifiers=("event", "document"))
+        scope = Scope(None if self.folder is None else _homes(self.folder.resolve()), homeless=True)
+        homes = {watch.home for watch in listening if watch.home is not None}
+        homes &= homes if scope.homes is None else scope.homes
+        self._feeds = {home: self._feeds.get(home) or feed_of(Path(home)) for home in homes}
+        return scope
+
+
+def _homes(folder: Path) -> frozenset[str]:
+    if Layout(folder).managed.is_dir():
+        return frozenset({str(folder)})
+    return frozenset(str(execution.layout.root.resolve()) for execution in executions(folder))
+
+
+def feed_of(root: Path) -> Feed:
+    """What the journal of an execution tells its watches."""
+    layout = Layout(root)
+    return Feed(root, layout.journal, layout.agent_root, _warn_of_overrun)
+
+
+def store_address(settings: WatchesSettings, environ: Mapping[str, str]) -> str:
+    """The database of the watches: as set, or one file in the user's state folder.
+
+    Raises:
+        UsageError: there is no home directory, and no store is set.
+    """
+    if settings.store is not None:
+        return settings.store
+    state, home = environ.get("XDG_STATE_HOME"), environ.get("HOME")
+    if not state and not home:
+        raise UsageError("there is no home directory to keep watches in", hint="set HOME, or watches.store")
+    return str((Path(state) if state else Path(str(home)) / ".local" / "state") / "hankwatch" / FILE)
+
+
+def has_store(settings: WatchesSettings, environ: Mapping[str, str]) -> bool:
+    """Whether somebody has armed a watch here before; a database server is taken to be there."""
+    try:
+        address = store_address(settings, environ)
+    except UsageError:
+        return False
+    path = address.removeprefix("sqlite:///")
+    return "://" in path or Path(path).expanduser().exists()
+
+
+@asynccontextmanager
+async def open_watching(
+    settings: Settings,
+    environ: Mapping[str, str] | None = None,
+    *,
+    clock: Clock,
+    home: Path | None = None,
+    redactor: Redactor | None = None,
+    model: ModelClient | None = None,
+) -> AsyncIterator[Watching]:
+    """The watches, opened; makes the store when there is none.
+
+    Args:
+        settings: Section ``watches`` and where runs are.
+        environ: Default: this process's.
+        clock: Counts limits and waits.
+        home: The execution directory that new watches belong to.
+        redactor: Goes over what checks see; default: one that knows the secrets of ``environ``.
+        model: Answers for the judge instead of the providers.
+
+    Raises:
+        UsageError: the store cannot be meant, or was made by another version.
+        StoreFailed: it cannot be opened.
+    """
+    environ = os.environ if environ is None else environ
+    watches = settings.watches
+    redactor = redactor or settings.redaction.redactor(environ)
+    async with AsyncExitStack() as stack:
+        if model is None and watches.judge.model is not None:
+            model = router = ModelRouter(environ, redactor=redactor, clock=clock)
+            stack.push_async_callback(router.aclose)
+        checks = Checks([*_shipped(settings, environ, clock, model), *_of_plugins()])
+        database = Database(store_address(watches, environ))
+        stack.callback(database.close)
+        time = StreamTime(clock)
+        store = WatchStore(database, _caps(watches.caps), max_fires_per_day=watches.max_wakes)
+        verifiers = Verifiers(checks, clock, harmless(environ, settings.redaction.variables), redactor)
+        evaluator = Evaluator(store, verifiers, LocalAuthorizer(), clock, lambda: instant(time.now_ms()))
+        service = WatchService(
+            store,
+            Outbox(database),
+            evaluator,
+            evaluator.authorizer,
+            Defaults(watches.interval, None if home is None else str(home)),
+            journal_end=(lambda: 0) if home is None else (lambda: _size(Layout(home).journal)),
+            agents_enabled=watches.enabled,
+        )
+        keep = timedelta(hours=watches.keep_terminal_h) if watches.keep_terminal_h else None
+        watching = Watching(service, store, service.outbox, evaluator, clock, keep, _hooks())
+        service.on_changed = watching.nudge
+        yield watching
+
+
+def harmless(environ: Mapping[str, str], secrets: Iterable[str] = ()) -> dict[str, str]:
+    """What a watch's command gets of our environment: no secret, and nothing of ours (spec watches 4)."""
+    hidden = set(secrets)
+    return {
+        name: value
+        for name, value in environ.items()
+        if not name.startswith(_OURS) and name not in hidden and not holds_secret(name, value)
+    }
+
+
+def _shipped(settings: Settings, environ: Mapping[str, str], clock: Clock, model: ModelClient | None) -> list[Check]:
+    runs = Executions(base_dir(settings, environ))
+    given = {name: environ[name] for name in CREDENTIALS if name in environ}
+    checks = [
+        run_status(runs),
+        session_state(runs),
+        ci({**child_environment(harmless(environ), keep=("GH_*",)), **given}, clock),
+    ]
+    of_judge = settings.watches.judge
+    if of_judge.model is not None and model is not None:
+        purse = Purse(of_judge.max_calls_per_day, of_judge.max_dollars_per_day)
+        checks.append(judge(Judge(model, of_judge.model, purse)))
+    return checks
+
+
+def _of_plugins() -> list[Check]:
+    checks, faults = plugin_checks()
+    for fault in faults:
+        _LOG.warning("%s", fault)
+    return checks
+
+
+def _hooks() -> Sequence[Mapping[str, Any]]:
+    hooks, faults = plugin_hooks()
+    for fault in faults:
+        _LOG.warning("%s", fault)
+    return hooks
+
+
+def _caps(caps: WatchCaps) -> dict[Kind, Caps]:
+    return {
+        Kind.WATCH: Caps(per_session=caps.per_session, per_instance=caps.per_instance),
+        Kind.AGENT_WATCH: Caps(per_tenant_actor_session=caps.agent_watches),
+        Kind.MONITOR: Caps(
+            per_session=caps.monitors_per_session,
+            per_owner=caps.monitors_per_owner,
+            tools_per_owner=caps.tool_monitors_per_owner,
+        ),
+    }
+
+
+def _size(journal: Path) -> int:
+    try:
+        return journal.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+def _warn_of_overrun(watch_id: str, reason: str) -> None:
+    _LOG.warning("watch %s is not asked any more: its patterns take too long (%s)", watch_id, reason)

@@ -7,9 +7,9 @@ _MILLION = 1_000_000
 
 
 def estimate_usd(usage: TokenUsage, model: str | None) -> float | None:
-    """The cost of one increment; of ``model`` when it names none. None when nobody knows the price."""
-    name = usage.model_id or model
-    price = price_of(name) if name else None
+    """The cost of one increment; of ``model`` when it names none that has a price. None when nobody knows one."""
+    names = (name for name in (usage.model_id, model) if name)
+    price = next((found for name in names if (found := price_of(name)) is not None), None)
     if price is None:
         return None
     cached_usd = price.input_usd if price.cached_input_usd is None else price.cached_input_usd

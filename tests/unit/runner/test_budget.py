@@ -173,6 +173,13 @@ def test_an_estimate_is_that_of_the_registry() -> None:
     assert estimate_usd(usage(input_tokens=1), None) is None
 
 
+def test_a_name_that_the_registry_does_not_know_hides_no_price_of_the_hanks_model() -> None:
+    aliased = usage(input_tokens=1_000_000, model_id="the-gateways-own-name")
+    assert estimate_usd(aliased, "anthropic/claude-haiku-4-5") == estimate_usd(
+        usage(input_tokens=1_000_000), "anthropic/claude-haiku-4-5"
+    )
+
+
 def test_a_limit_of_nothing_is_reached_before_the_agent() -> None:
     assert Allowance((Limit("cost", 0.0, "fail"),)).spent is not None
     assert Allowance((Limit("cost", 0.1, "fail"),)).spent is None

@@ -9,7 +9,6 @@ from typing import Any, Final, TypeVar
 from sqlalchemy import Connection, Engine, create_engine, event, insert, select
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
-from sqlalchemy.pool import NullPool
 
 from hankwatch.core.errors import StoreFailed, UsageError
 from hankwatch.watches.tables import PAST, SCHEMA_VERSION, meta, metadata
@@ -60,9 +59,13 @@ class Database:
             yield connection
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
-        """A transaction that holds what it selects for update; on SQLite the only writer from its start."""
-        with self.failures(), self._engine.connect().execution_options(writes=True) as connection, connection.begin():
+    def writing(self, *, durable: bool = True) -> Iterator[Connection]:
+        """A transaction that holds what it selects for update; on SQLite the only writer from its start.
+
+        What is not durable survives kill -9 too, but on SQLite not the loss of power: enough for leases.
+        """
+        options = {"writes": True, "durable": durable}
+        with self.failures(), self._engine.connect().execution_options(**options) as connection, connection.begin():
             yield connection
 
     def serializable(self, work: Callable[[Connection], T]) -> T:
@@ -134,7 +137,7 @@ def _engine(url: str) -> Engine:
             Path(address.database).parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise StoreFailed(str(address.database), str(error)) from error
-    engine = create_engine(address, poolclass=NullPool, connect_args={"check_same_thread": False, "timeout": _BUSY_S})
+    engine = create_engine(address, connect_args={"check_same_thread": False, "timeout": _BUSY_S})
     event.listen(engine, "connect", _on_connect)
     event.listen(engine, "begin", _on_begin)
     return engine
@@ -143,12 +146,14 @@ def _engine(url: str) -> Engine:
 def _on_connect(connection: Any, _: object) -> None:
     connection.isolation_level = None  # transactions begin where we say, not where the driver guesses
     connection.execute("PRAGMA journal_mode=WAL")
-    connection.execute("PRAGMA synchronous=FULL")
     connection.execute("PRAGMA foreign_keys=ON")
 
 
 def _on_begin(connection: Connection) -> None:
-    writes = connection.get_execution_options().get("writes", False)
+    options = connection.get_execution_options()
+    writes = options.get("writes", False)
+    if writes:
+        connection.exec_driver_sql(f"PRAGMA synchronous={'FULL' if options.get('durable', True) else 'NORMAL'}")
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 

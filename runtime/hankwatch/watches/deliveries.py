@@ -36,7 +36,7 @@ LEASE_S: Final = 60.0
 LONGEST_NAP_S: Final = 1.0
 BUSY_S: Final = 5.0
 """Until a busy session is asked again."""
-_AT_ONCE: Final = 32
+AT_ONCE: Final = 32
 """Deliveries of one channel that are carried out side by side."""
 _RETRY_S: Final = (1.0, 5.0, 15.0, 60.0, 300.0)
 
@@ -86,6 +86,8 @@ class Deliverer:
     sessions: Sessions | None = None
     """None: another process wakes the sessions of these homes."""
     hooks: dict[Signal, list[Hook]] = field(default_factory=dict)
+    wakes_at_once: int = AT_ONCE
+    """Wakes that are offered side by side."""
     _nudged: anyio.Event = field(default_factory=anyio.Event)
     _in_hand: dict[Channel, int] = field(default_factory=lambda: dict.fromkeys(Channel, 0))
 
@@ -123,7 +125,8 @@ class Deliverer:
         channels += [Channel.WAKE] if self.sessions is not None else []
         begun = 0
         for channel in channels:
-            if (free := _AT_ONCE - self._in_hand[channel]) <= 0:
+            most = self.wakes_at_once if channel is Channel.WAKE else AT_ONCE
+            if (free := most - self._in_hand[channel]) <= 0:
                 continue
             take = partial(
                 self.outbox.take,

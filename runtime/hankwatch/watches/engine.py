@@ -161,7 +161,8 @@ class WatchEngine:
         finally:
             if self._running.get(lease.watch.id) is scope:
                 del self._running[lease.watch.id]
-            self.nudge()
+            if len(self._running) <= POOL // 2:  # several are taken at once
+                self.nudge()
         for failure in failures:  # its lease ends, then it is tried again
             _LOG.warning("watch %s was not checked: %s", lease.watch.id, failure)
         self.on_decided()

@@ -62,7 +62,7 @@ class Outbox:
         if session is not None:
             query = query.where(deliveries.c.session == session)
         leases = list[DeliveryLease]()
-        with self._database.writing() as connection:
+        with self._database.writing(durable=False) as connection:
             for row in connection.execute(query.with_for_update(skip_locked=True)).all():
                 values = {
                     "fence": row.fence + 1,
@@ -84,7 +84,7 @@ class Outbox:
 
     def retry(self, lease: DeliveryLease, at: datetime, reason: str, *, failed: bool = True) -> bool:
         """Try it again later; False when the lease is stale. Only what failed counts as an attempt."""
-        with self._database.writing() as connection:
+        with self._database.writing(durable=False) as connection:
             return set_leased(
                 connection,
                 lease,
@@ -109,7 +109,7 @@ class Outbox:
 
     def reclaim(self, homes: frozenset[str]) -> None:
         """Take back the leases of whoever died while it held these homes."""
-        with self._database.writing() as connection:
+        with self._database.writing(durable=False) as connection:
             connection.execute(update(deliveries).where(deliveries.c.home.in_(sorted(homes))).values(leased_until_ms=0))
 
     def find(

@@ -279,7 +279,7 @@ class WatchStore:
         if final:
             query = query.where(watches.c.expires_ms <= now_ms)
         leases = list[Lease]()
-        with self.database.writing() as connection:
+        with self.database.writing(durable=False) as connection:
             for row in connection.execute(query.with_for_update(skip_locked=True)).all():
                 watch = read(row)
                 values: dict[str, Any] = {"fence": row.fence + 1}
@@ -298,7 +298,7 @@ class WatchStore:
         query = select(watches).where(
             watches.c.id == watch_id, watches.c.status == Status.ACTIVE.value, watches.c.leased_until_ms <= now_ms
         )
-        with self.database.writing() as connection:
+        with self.database.writing(durable=False) as connection:
             row = connection.execute(query.with_for_update(skip_locked=True)).first()
             if row is None or (watch := read(row)) is None:
                 return None
@@ -312,7 +312,7 @@ class WatchStore:
     def reclaim(self, scope: Scope) -> None:
         """Take back the leases of whoever died while it held the homes that this process now holds."""
         if scope.is_held:
-            with self.database.writing() as connection:
+            with self.database.writing(durable=False) as connection:
                 held = watches.c.home.in_(sorted(scope.homes or ()))
                 connection.execute(update(watches).where(held).values(leased_until_ms=0))
 
@@ -320,7 +320,7 @@ class WatchStore:
         """Let nothing wait for instants that were set before the clock went back."""
         now_ms = millis(now)
         active = watches.c.status == Status.ACTIVE.value
-        with self.database.writing() as connection:
+        with self.database.writing(durable=False) as connection:
             connection.execute(
                 update(watches)
                 .where(active, watches.c.touched_ms > now_ms + _CLOCK_SLACK_MS, watches.c.due_ms > now_ms)
@@ -402,7 +402,7 @@ class WatchStore:
 
     def release(self, lease: Lease) -> None:
         """Give a lease back without a check."""
-        with self.database.writing() as connection:
+        with self.database.writing(durable=False) as connection:
             connection.execute(
                 update(watches)
                 .where(watches.c.id == lease.watch.id, watches.c.fence == lease.fence)
@@ -419,14 +419,14 @@ class WatchStore:
     def beat(self, engine_id: str, scope: str, now: datetime) -> None:
         """An engine says that it looks; those that have not for a day are forgotten."""
         values = {"scope": scope, "looped_ms": millis(now)}
-        with self.database.writing() as connection:
+        with self.database.writing(durable=False) as connection:
             connection.execute(delete(engines).where(engines.c.looped_ms < millis(now) - _ENGINE_IS_GONE_MS))
             if not connection.execute(update(engines).where(engines.c.id == engine_id).values(**values)).rowcount:
                 connection.execute(insert(engines).values(id=engine_id, **values))
 
     def retire(self, engine_id: str) -> None:
         """An engine has ended in order."""
-        with self.database.writing() as connection:
+        with self.database.writing(durable=False) as connection:
             connection.execute(delete(engines).where(engines.c.id == engine_id))
 
     def liveness(self, scope: Scope, now: datetime) -> Liveness:

@@ -38,6 +38,11 @@ def check() -> str:
     )
 
 
+def watch() -> str:
+    """Watches to arm."""
+    return _page("watch", "Watches", "`hankwatch watch create FILE` arms one, `hankwatch watch apply FILE` a set.")
+
+
 def settings() -> str:
     """``hankwatch.toml``."""
     return _page(

@@ -11,6 +11,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "hank.md": models.hank,
     "sentinel.md": models.sentinel,
     "check.md": models.check,
+    "watch.md": models.watch,
     "settings.md": models.settings,
     "environment.md": environment.page,
     "events.md": events.page,

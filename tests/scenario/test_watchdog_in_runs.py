@@ -105,6 +105,20 @@ async def test_what_a_resumed_agent_repeats_breaks_off_its_turn(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("how", [play, play_resumed])
+async def test_a_message_that_repeats_itself_is_broken_off_while_it_is_written(tmp_path: Path, how: Any) -> None:
+    delta = {
+        "type": "content_block_delta",
+        "delta": {"type": "text_delta", "text": "It is still not what I expected. "},
+    }
+    writing = [INIT, ["until_told", ["line", {"type": "stream_event", "event": delta}]]]
+    answer = [said("The answer.", "m"), *BY_ITSELF]
+    ran, _ = await how(tmp_path, *([[*writing, *answer]] if how is play else [writing, [INIT, *answer]]))
+    assert nudges(ran) == [("break_loop", "sentence_strict", None)]
+    assert [event.data["content"] for event in ran.of("assistant.action")] == ["The answer."]
+    assert ran.completed()["success"] is True
+
+
+@pytest.mark.parametrize("how", [play, play_resumed])
 async def test_an_agent_that_never_recovers_is_interrupted_at_the_cap(tmp_path: Path, how: Any) -> None:
     chants = [INIT, *[CHANTING] * 4, ["hang"]] if how is play else [INIT, CHANTING]
     ran, _ = await how(tmp_path, chants, watchdog={"max_think_nudges": 2})

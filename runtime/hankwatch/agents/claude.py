@@ -13,6 +13,7 @@ from hankwatch.agents.program import Command, TurnRequest, as_argument
 from hankwatch.agents.records import Record, joined_text, model_uses
 from hankwatch.agents.signals import (
     CallOutcome,
+    Channel,
     ContextExceeded,
     ModelUse,
     Result,
@@ -20,6 +21,7 @@ from hankwatch.agents.signals import (
     Signal,
     Spoke,
     Started,
+    Streamed,
     Tokens,
     ToolFinished,
     ToolUsed,
@@ -30,6 +32,7 @@ from hankwatch.core.text import clean_text
 _NOT_EXECUTED: Mapping[str, CallOutcome] = {"permission-rule": "denied", "user-rejected": "cancelled"}
 _DENIED = ("requested permissions to", "Permission to use", "hook error:")
 _CANCELLED = ("[Request interrupted by user", "The user doesn't want to proceed", "[Operation Cancelled]")
+_DELTAS: tuple[tuple[str, Channel], ...] = (("text", "message"), ("thinking", "thinking"))
 _SYNTHETIC = "<synthetic>"
 """The model of a message that the program wrote itself, such as an API error."""
 _BYPASS = ("--permission-mode", "bypassPermissions")
@@ -49,7 +52,13 @@ class ClaudeDialect(TableDialect):
 
     def __init__(self) -> None:
         super().__init__(
-            {"system": self._system, "assistant": self._assistant, "user": self._user, "result": self._result}
+            {
+                "system": self._system,
+                "stream_event": self._stream_event,
+                "assistant": self._assistant,
+                "user": self._user,
+                "result": self._result,
+            }
         )
         self._denied: set[str] = set()
 
@@ -79,6 +88,14 @@ class ClaudeDialect(TableDialect):
                 yield ContextExceeded("the conversation was compacted")
             case _:
                 pass
+
+    def _stream_event(self, record: Record) -> Iterator[Signal]:
+        """Only with ``--include-partial-messages``."""
+        delta = record.child("event").child("delta")
+        if not record.text("parent_tool_use_id"):
+            for key, kind in _DELTAS:
+                if piece := delta.text(key):
+                    yield Streamed(kind, piece)
 
     def _assistant(self, record: Record) -> Iterator[Signal]:
         message = record.child("message")

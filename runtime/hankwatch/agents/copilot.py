@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from hankwatch.agents.dialect import TableDialect
 from hankwatch.agents.launch import Launch, without_provider
@@ -10,6 +11,7 @@ from hankwatch.agents.program import Command, TurnRequest, with_system_prompt
 from hankwatch.agents.records import Record
 from hankwatch.agents.signals import (
     CallOutcome,
+    Channel,
     ContextExceeded,
     Reported,
     Result,
@@ -17,6 +19,7 @@ from hankwatch.agents.signals import (
     Signal,
     Spoke,
     Started,
+    Streamed,
     ToolFinished,
     ToolUsed,
 )
@@ -27,7 +30,7 @@ _CONTEXT_RETRY = "forced_compaction"
 
 
 class CopilotDialect(TableDialect):
-    """Reads ``{type, data, ...}`` lines; deltas and other ephemeral repetitions are left alone.
+    """Reads ``{type, data, ...}`` lines; ephemeral repetitions other than deltas of text are left alone.
 
     The session's id comes with the last line only. ``success`` says that a tool ran: a shell's exit code
     stands beside it. The footer that the program adds to a shell's output is taken off, because it counts
@@ -38,6 +41,8 @@ class CopilotDialect(TableDialect):
         super().__init__(
             {
                 "assistant.message": self._message,
+                "assistant.message_delta": partial(self._delta, "message"),
+                "assistant.reasoning_delta": partial(self._delta, "thinking"),
                 "tool.execution_start": self._tool_started,
                 "tool.execution_complete": self._tool_ended,
                 "model.call_failure": self._call_failed,
@@ -64,6 +69,11 @@ class CopilotDialect(TableDialect):
         yield Spoke("message", data.text("content"), parent, message_id)
         if parent is None and data.text("content"):
             self._answer = data.text("content")
+
+    def _delta(self, kind: Channel, record: Record) -> Iterator[Signal]:
+        data = record.child("data")
+        if not data.text("parentToolCallId"):
+            yield Streamed(kind, data.text("deltaContent"))
 
     def _tool_started(self, record: Record) -> Iterator[Signal]:
         data = record.child("data")

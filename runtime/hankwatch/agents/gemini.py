@@ -15,6 +15,7 @@ from hankwatch.agents.signals import (
     Signal,
     Spoke,
     Started,
+    Streamed,
     Tokens,
     ToolFinished,
     ToolUsed,
@@ -71,6 +72,7 @@ class GeminiDialect(TableDialect):
         text = record.text("content")
         if record.flag("delta"):
             self._pieces.append(text)
+            yield Streamed("message", text)
         # A whole message repeats the pieces before it, or stands alone.
         elif text != "".join(self._pieces):
             yield from self.finish()

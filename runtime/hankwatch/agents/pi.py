@@ -10,12 +10,14 @@ from hankwatch.agents.launch import PROVIDERS, Launch, without_provider
 from hankwatch.agents.program import Command, TurnRequest, as_argument
 from hankwatch.agents.records import Record, joined_text
 from hankwatch.agents.signals import (
+    Channel,
     ContextExceeded,
     Result,
     Retried,
     Signal,
     Spoke,
     Started,
+    Streamed,
     Tokens,
     ToolFinished,
     ToolUsed,
@@ -31,11 +33,12 @@ _NAMES: Mapping[str, str] = {
     "find": "Glob",
     "ls": "LS",
 }
+_DELTAS: Mapping[str, Channel] = {"text_delta": "message", "thinking_delta": "thinking"}
 _FAILED_STOPS = frozenset({"error", "aborted"})
 
 
 class PiDialect(TableDialect):
-    """Reads message ends and tool executions; updates repeat the whole message and are left alone.
+    """Reads message ends, tool executions, and the new text of updates, which repeat the whole message besides.
 
     Tool names and input keys take the form hank authors know (reference 7.3). The program exits 0 on a
     fatal API error: only the last message's stop reason tells.
@@ -45,6 +48,7 @@ class PiDialect(TableDialect):
         super().__init__(
             {
                 "session": self._session,
+                "message_update": self._message_update,
                 "message_end": self._message_end,
                 "tool_execution_start": self._tool_started,
                 "tool_execution_end": self._tool_ended,
@@ -58,6 +62,11 @@ class PiDialect(TableDialect):
 
     def _session(self, record: Record) -> Iterator[Signal]:
         yield Started(record.text("id"))
+
+    def _message_update(self, record: Record) -> Iterator[Signal]:
+        update = record.child("assistantMessageEvent")
+        if (kind := _DELTAS.get(update.text("type"))) is not None:
+            yield Streamed(kind, update.text("delta"))
 
     def _message_end(self, record: Record) -> Iterator[Signal]:
         message = record.child("message")

@@ -64,6 +64,14 @@ class Spoke:
 
 
 @dataclass(frozen=True, slots=True)
+class Streamed:
+    """A piece of what the main agent is writing, ahead of the ``Spoke`` that has it whole."""
+
+    kind: Channel
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class ToolUsed:
     """A tool call was made."""
 
@@ -188,6 +196,7 @@ class LeftOut:
 Signal = (
     Started
     | Spoke
+    | Streamed
     | ToolUsed
     | ToolFinished
     | Used

@@ -19,6 +19,7 @@ from hankwatch.agents.signals import (
     Signal,
     Spoke,
     Started,
+    Streamed,
     Tokens,
     ToolFinished,
     ToolUsed,
@@ -117,10 +118,12 @@ class Translator:
                     signal.message, "warning" if signal.severity == "warning" else "operation"
                 )
             case Result():
-                if not signal.success or signal.is_error:
-                    payloads = self._problem_event(signal.text, "codon")
+                failed = not signal.success or signal.is_error
+                payloads = self._problem_event(signal.text, "codon") if failed else []
             case Recorded():
                 payloads = self._recorded(signal, at_ms)
+            case Streamed():
+                pass  # for the watchdog alone; its message becomes an event
             case Junk() | LeftOut():
                 self.counts[signal.reason if isinstance(signal, LeftOut) else "junk"] += 1
             case _:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import anyio
 
 from hankwatch.agents.program import Command, Resumes, TurnRequest
+from hankwatch.agents.signals import Streamed
 from hankwatch.agents.translate import Translator
 from hankwatch.core.clock import Timer
 from hankwatch.core.errors import HankwatchError, InfrastructureError
@@ -257,6 +258,11 @@ class Attempt:
         self._info(said, code="nudge-turn", details={"turn": self._session_turn})
         return self._resume(replace(self.job.request, prompt=nudge), session_id)
 
+    def _streamed(self, piece: Streamed) -> None:
+        if self._watchdog is not None:
+            channel: Literal["thinking", "text"] = "thinking" if piece.kind == "thinking" else "text"
+            self._watchdog.delta(channel, piece.text, self.context.stream.now_ms() / 1000)
+
     def _interrupted(self) -> None:
         if self._watchdog is not None:
             self._watchdog.asked_anew()
@@ -310,6 +316,7 @@ class Attempt:
             emit=self._emit,
             on_spawned=self._spawned,
             on_started=self._started,
+            on_streamed=self._streamed,
             on_interrupted=self._interrupted,
         )
 

@@ -10,7 +10,7 @@ import anyio.to_thread
 from hankwatch.agents.evidence import Evidence
 from hankwatch.agents.outcome import Outcome, decide
 from hankwatch.agents.program import AgentProgram, Command, Dialect
-from hankwatch.agents.signals import Junk, Result, Signal
+from hankwatch.agents.signals import Junk, Result, Signal, Streamed
 from hankwatch.agents.translate import Translator
 from hankwatch.core.clock import Clock, Timer
 from hankwatch.core.redaction import Redactor
@@ -68,6 +68,8 @@ class Turn:
     on_spawned: Callable[[int], None]
     on_started: Callable[[str], None]
     """Called once, at the first well-formed line, with the session id (empty when not known yet)."""
+    on_streamed: Callable[[Streamed], None]
+    """Called with each piece of a message that comes whole later."""
     on_interrupted: Callable[[], None]
     """Called when the agent has closed a step that was interrupted; it goes on with what it was told then."""
     _dialect: Dialect = field(init=False)
@@ -193,6 +195,8 @@ class Turn:
             if not self._started and not isinstance(signal, Junk):
                 self._started = True
                 self.on_started(self.translator.session_id)
+            if isinstance(signal, Streamed):
+                self.on_streamed(signal)
             if payloads:
                 self.emit(payloads)
             if isinstance(signal, Result):

@@ -217,7 +217,8 @@ def test_gemini_pieces_are_joined_until_another_type() -> None:
 
 
 def test_a_gemini_message_that_repeats_its_pieces_counts_once() -> None:
-    assert fed(GeminiDialect(), said("a", delta=True), said("b", delta=True), said("ab")) == [Spoke("message", "ab")]
+    signals = fed(GeminiDialect(), said("a", delta=True), said("b", delta=True), said("ab"))
+    assert [signal for signal in signals if isinstance(signal, Spoke)] == [Spoke("message", "ab")]
 
 
 def test_a_gemini_policy_refusal_is_denied() -> None:

@@ -211,6 +211,7 @@ class WatchService:
 
         Raises:
             WatchInvalid: one of them cannot be, or has no id, or two have the same; nothing has changed then.
+            CapReached: too many are active; those before it are armed.
         """
         self._require_enabled(principal)
         ids = [request.id for request in requests]

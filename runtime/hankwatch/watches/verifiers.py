@@ -1,5 +1,6 @@
 """One check of a watch: whatever happens, it ends within its limit and says one of four things (spec watches 3, 4)."""
 
+import re
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -32,6 +33,8 @@ OUTPUT_BYTES: Final = 64 * 1024
 _DRAIN_S: Final = 0.2
 """After a command's end its output may still come for so long."""
 _IMPOSSIBLE, _UNAVAILABLE = 2, 75
+_CODE: Final = re.compile(r"[a-z0-9][a-z0-9.-]{0,63}")
+"""A reason code; it is told outside of data blocks, so it may be no text of the watched world."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +185,7 @@ class Verifiers:
         value, _ = clean_json(found.value)
         return Observation(
             found.outcome,
-            found.reason or found.outcome.value.replace("_", "-"),
+            found.reason if _CODE.fullmatch(found.reason) else found.outcome.value.replace("_", "-"),
             self._shown(found.text),
             now,
             self.redactor.data({"value": value})["value"],

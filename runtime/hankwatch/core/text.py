@@ -21,6 +21,7 @@ _CONTROLS = re.compile(
       [^\x07\x1b\x9c\n]* (?: \x07 | \x1b \\ | \x9c )
     | \x1b [\ -/]* [0-~]                                           # shorter escapes
     | [\x00-\x08\x0b-\x1f\x7f-\x9f]                                # whatever control is left
+    | [\u202a-\u202e\u2066-\u2069]                                # overrides of direction: what is read is not what stands
     """,
     re.VERBOSE,
 )
@@ -100,7 +101,7 @@ def clean_text(text: str) -> str:
 
 
 def strip_controls(text: str) -> str:
-    """``text`` without terminal escapes and control characters; newlines and tabs stay."""
+    """``text`` without terminal escapes, control characters and turns of direction; newlines and tabs stay."""
     return _CONTROLS.sub("", text)
 
 

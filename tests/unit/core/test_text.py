@@ -67,6 +67,7 @@ def test_an_integer_too_long_for_decimal_digits_is_written_in_hexadecimal() -> N
         ("bell\x07 back\x08 nul\x00 del\x7f c1\x85", "bell back nul del c1"),
         ("line\r\n", "line\n"),
         ("\x1b\x1b[2Jtwice", "twice"),
+        ("invoice\u202efdp.exe\u202c \u2066x\u2069", "invoicefdp.exe x"),
         ("h\u00e9 \U0001f600", "h\u00e9 \U0001f600"),
     ],
 )

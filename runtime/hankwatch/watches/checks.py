@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from importlib.metadata import entry_points
+from inspect import iscoroutinefunction
 from typing import Any, Final
 
 import jsonschema
@@ -78,7 +79,8 @@ class Check:
 
     name: str
     """Without an ``@``."""
-    run: Callable[[CheckContext, Mapping[str, Any]], Awaitable[Finding | bool]]
+    run: Callable[[CheckContext, Mapping[str, Any]], Awaitable[Finding | bool] | Finding | bool]
+    """A plain function, which may block, runs in a thread of its own."""
     version: str = "v1"
     description: str = ""
     """For people; changing it changes no behaviour."""
@@ -151,6 +153,11 @@ def plugin_checks() -> tuple[list[Check], list[UsageError]]:
             for failure in failures
         ]
     return found, faults
+
+
+def is_async(run: Callable[..., Any]) -> bool:
+    """Whether calling it gives something to await."""
+    return iscoroutinefunction(run) or iscoroutinefunction(type(run).__call__)
 
 
 def _number(version: str) -> int:

@@ -112,6 +112,18 @@ class Outbox:
         with self._database.writing(durable=False) as connection:
             connection.execute(update(deliveries).where(deliveries.c.home.in_(sorted(homes))).values(leased_until_ms=0))
 
+    def hasten(self, home: str, now: datetime) -> None:
+        """Let the wakes of a home be due whose sessions were busy: one of them is free now."""
+        were_busy = (
+            deliveries.c.home == home,
+            deliveries.c.channel == Channel.WAKE.value,
+            deliveries.c.status == DeliveryStatus.PENDING.value,
+            deliveries.c.attempts == 0,
+            deliveries.c.due_ms > millis(now),
+        )
+        with self._database.writing() as connection:
+            connection.execute(update(deliveries).where(*were_busy).values(due_ms=millis(now)))
+
     def find(
         self,
         *,

@@ -2,14 +2,14 @@
 
 import re
 from collections import deque
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from pathlib import Path
-from typing import Final, Literal, assert_never
+from typing import Final, Literal, TypeVar, assert_never
 
 import anyio
-import anyio.to_thread
 
 from hankwatch.core.clock import Clock
 from hankwatch.core.contain import contain
@@ -20,12 +20,14 @@ from hankwatch.events.envelope import EventData
 from hankwatch.matching.conditions import Condition, compile_conditions
 from hankwatch.processes.child import Child, Exit, spawn
 from hankwatch.processes.limits import ends_within
-from hankwatch.watches.checks import CheckContext, Checks, Cost, Finding, Invoker, Trust
+from hankwatch.watches.blocking import in_daemon_thread
+from hankwatch.watches.checks import CheckContext, Checks, Cost, Finding, Invoker, Trust, is_async
 from hankwatch.watches.codec import digest, spec_json
 from hankwatch.watches.documents import NoDocument, read_document
 from hankwatch.watches.specs import CheckSpec, CommandSpec, DocumentSpec, EventSpec, TimeSpec, VerifierSpec
 from hankwatch.watches.watch import MAX_EVIDENCE_CHARS, ErrorKind, Observation, Outcome, Watch
 
+T = TypeVar("T")
 COMMAND_LIMIT_S: Final = 30.0
 DOCUMENT_LIMIT_S: Final = 5.0
 OUTPUT_BYTES: Final = 64 * 1024
@@ -47,6 +49,8 @@ class Verifiers:
     """All that commands get; holds no secret of this runtime."""
     redactor: Redactor
     """Goes over whatever came from outside."""
+    _blocked: set[str] = field(default_factory=set)
+    """Watches whose last check still occupies a thread."""
 
     def trust(self, spec: VerifierSpec) -> Trust:
         """Who may arm a watch with it."""
@@ -121,7 +125,7 @@ class Verifiers:
                 passed = spec.at is not None and now >= spec.at
                 return Finding(Outcome.SATISFIED, "time-passed") if passed else Finding(Outcome.PENDING, "not-yet")
             case DocumentSpec() as spec:
-                return await anyio.to_thread.run_sync(_document, spec, watch.home, abandon_on_cancel=True)
+                return await self._blocking(watch, partial(_document, spec, watch.home))
             case CommandSpec() as spec:
                 return await self._command(spec, watch)
             case CheckSpec() as spec:
@@ -170,7 +174,9 @@ class Verifiers:
         if check.behaviour_digest != watch.behaviour_digest:
             return _unavailable(ErrorKind.CHECK_CHANGED, f"{check.pinned} does something else than when it was armed")
         invoker = Invoker("watch", watch.id, watch.tenant, watch.owner, watch.session, watch.home, watch.interval_s)
-        found = await check.run(CheckContext(invoker, now), spec.args)
+        run = partial(check.run, CheckContext(invoker, now), spec.args)
+        answer = run() if is_async(check.run) else await self._blocking(watch, run)
+        found = await answer if isinstance(answer, Awaitable) else answer
         if isinstance(found, bool):
             found = Finding(Outcome.SATISFIED if found else Outcome.PENDING)
         if not isinstance(found, Finding):
@@ -180,6 +186,20 @@ class Verifiers:
         holds = _hold(spec.conditions, {"value": found.value, "text": found.text or found.evidence})
         outcome, reason = _OF_CONDITIONS[holds]
         return Finding(outcome, reason, found.text, found.value, found.evidence)
+
+    async def _blocking(self, watch: Watch, work: Callable[[], T]) -> T | Finding:
+        """What a function returns that may block for ever; of each watch only one is under way."""
+        if watch.id in self._blocked:
+            return _unavailable(ErrorKind.TIMEOUT, "the check before has not ended yet")
+        self._blocked.add(watch.id)
+
+        def run() -> T:
+            try:
+                return work()
+            finally:
+                self._blocked.discard(watch.id)
+
+        return await in_daemon_thread(run)
 
     def _observation(self, found: Finding, now: datetime) -> Observation:
         value, _ = clean_json(found.value)

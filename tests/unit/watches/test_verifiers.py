@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -313,3 +314,34 @@ async def test_a_reason_that_is_no_code_is_not_told_as_one() -> None:
     seen = await observed(CheckSpec(type="check", name="x"), None, Check("x", talks))
 
     assert seen.reason == "pending"
+
+
+async def test_a_plain_function_that_blocks_holds_up_nothing_and_has_one_thread(tmp_path: Path) -> None:
+    release = threading.Event()
+
+    def blocks(_: CheckContext, __: Mapping[str, Any]) -> bool:
+        return release.wait()
+
+    engine, spec = verifiers(Check("x", blocks, limit_s=0.1)), CheckSpec(type="check", name="x")
+    watch = a_watch(verifier=spec, behaviour_digest=engine.behaviour_digest(spec))
+
+    first, second = await engine.observe(watch, at(1)), await engine.observe(watch, at(2))
+    threads = sum(thread.name == "hankwatch check" for thread in threading.enumerate())
+    release.set()
+
+    assert (first.error, second.error) == (ErrorKind.TIMEOUT, ErrorKind.TIMEOUT)
+    assert "has not ended yet" in second.text
+    assert threads == 1
+    for thread in threading.enumerate():
+        if thread.name == "hankwatch check":
+            thread.join()
+    assert (await engine.observe(watch, at(3))).outcome is Outcome.SATISFIED
+
+
+async def test_a_plain_function_may_be_a_check_and_its_failure_claims_nothing() -> None:
+    def fails(_: CheckContext, __: Mapping[str, Any]) -> bool:
+        raise ValueError("no such tag")
+
+    seen = await observed(CheckSpec(type="check", name="x"), None, Check("x", fails))
+
+    assert (seen.error, seen.text) == (ErrorKind.CRASHED, "ValueError: no such tag")

@@ -66,6 +66,13 @@ def test_without_the_entitlement_an_agent_watch_is_closed_at_every_stage() -> No
     assert allowed(person(Standing.OWNER, entitlements=frozenset()), a_watch(kind=Kind.AGENT_WATCH)) == set()
 
 
+@pytest.mark.parametrize("action", [Action.READ, Action.EDIT, Action.CANCEL, Action.APPROVE])
+def test_who_has_no_part_in_it_does_not_learn_of_it_by_what_it_lacks(action: Action) -> None:
+    for outsider in (person(None, entitlements=frozenset()), agent("other", tenant="acme")):
+        with pytest.raises(WatchNotFound):
+            check(outsider, action, a_watch(kind=Kind.AGENT_WATCH))
+
+
 def test_lost_access_closes_checks_and_deliveries_and_a_muted_owner_only_these() -> None:
     assert not allowed(person(None), a_watch()) & {"check", "deliver"}
     assert "deliver" not in allowed(person(Standing.OWNER, may_be_notified=False), a_watch())

@@ -191,6 +191,18 @@ async def test_what_an_agent_says_of_its_end_when_it_is_ended_for_a_nudge_counts
     assert ran.of("error") == []
 
 
+async def test_the_tokens_of_a_turn_that_was_ended_are_counted_and_its_cost_is_unknown(tmp_path: Path) -> None:
+    usage = {"usage": {"input_tokens": 10, "output_tokens": 5}}
+    first = [
+        "line",
+        {"type": "assistant", "message": {"id": "m", "content": [{"type": "text", "text": "Hm."}], **usage}},
+    ]
+    ran, _ = await play_resumed(tmp_path, [INIT, first, STUCK], [INIT, ["line", {**DONE, **usage}], ["until_eof"]])
+    (final,) = [event.data for event in ran.of("token.usage") if event.data.get("isFinal")]
+    assert (final["inputTokens"], final["outputTokens"], final["totalCost"]) == (20, 10, None)
+    assert ran.completed()["cost"] is None
+
+
 async def test_limits_hold_over_the_turns_that_nudges_begin(tmp_path: Path) -> None:
     ran, agent = await play_resumed(
         tmp_path, [INIT, STUCK], [INIT, ["hang"]], budget={"maxTimeSeconds": 1.5, "onExceeded": "fail"}

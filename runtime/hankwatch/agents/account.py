@@ -32,6 +32,21 @@ class Account:
     _messages: dict[str, tuple[Tokens, float]] = field(default_factory=dict)
     _since: Tokens = field(default_factory=Tokens)
     _since_usd: float = 0.0
+    _cut: Tokens = field(default_factory=Tokens)
+    _cut_usd: float = 0.0
+    """Of processes that were ended before they stated their total."""
+    _is_part_unknown: bool = False
+
+    @property
+    def whole_cost_usd(self) -> float | None:
+        """``cost_usd``; None as well when a process was ended before it could state what it cost."""
+        return None if self._is_part_unknown else self.cost_usd
+
+    def cut_short(self) -> None:
+        """The process was ended before its total: only one that runs over the session will cover what it told so far."""
+        self._is_part_unknown |= self._since != Tokens() and not self._since_usd
+        self._cut, self._cut_usd = self._cut + self._since, self._cut_usd + self._since_usd
+        self._since, self._since_usd = Tokens(), 0.0
 
     def carry(self, session_id: str, tokens: Tokens, cost_usd: float | None = None) -> None:
         """Take note of what earlier codons of a session have counted, for programs whose totals run over it."""
@@ -73,11 +88,16 @@ class Account:
             return self._messages.get(used.message_id, (Tokens(), 0.0))
         if used.message_id and used.message_id in self._messages:
             return used.tokens, used.cost_usd or 0.0  # a copy
+        if used.session:
+            return self._since + self._cut, self._since_usd + self._cut_usd
         return self._since, self._since_usd
 
     def _remember(self, used: Used, tokens: Tokens, grown_usd: float) -> None:
         if used.total:
             self._since, self._since_usd = Tokens(), 0.0
+            if used.session:
+                self._cut, self._cut_usd = Tokens(), 0.0
+                self._is_part_unknown &= used.cost_usd is None
             if used.message_id not in self._messages:
                 for model, use in used.by_model.items():
                     part = ModelUse(use.tokens, _known_cost(use.cost_usd, use.tokens))

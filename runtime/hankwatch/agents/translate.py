@@ -138,7 +138,7 @@ class Translator:
         if self.account.tokens == Tokens() and self.account.cost_usd is None:
             return []
         account = self.account
-        total = Used(account.tokens, model=account.model, cost_usd=account.cost_usd, by_model=account.by_model)
+        total = Used(account.tokens, model=account.model, cost_usd=account.whole_cost_usd, by_model=account.by_model)
         return self._usage(total, final=True)
 
     def _spoke(self, signal: Spoke) -> list[Payload]:

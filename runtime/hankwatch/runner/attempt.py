@@ -251,6 +251,7 @@ class Attempt:
         """The turn that the watchdog ended was no failure: its session goes on with what it has to say."""
         self._session_turn += 1
         self._nudge_turns += 1
+        self._translator.account.cut_short()
         if self._watchdog is not None:
             self._watchdog.asked_anew()
         session_id = self._translator.session_id
@@ -291,7 +292,7 @@ class Attempt:
             extension_number=number,
             exhaust_with_prompt=job.extension_prompt,
             cumulative_tokens=TokenCounts.model_validate(tokens_json(account.tokens)),
-            cumulative_cost=account.cost_usd,
+            cumulative_cost=account.whole_cost_usd,
         )
         self.context.stream.emit(extended)
         ledger.move("ExtensionCountUpdated", {"extensionCount": number}, codon_id=job.codon_id)
@@ -398,7 +399,7 @@ class Attempt:
         if self._messages:
             # Once, not with each message: resuming asks only whether there were any.
             ledger.move("AssistantMessageCountUpdated", {"newCount": self._messages}, codon_id=codon_id)
-        final = {"finalCost": translator.account.cost_usd, "finalTokens": tokens_json(translator.account.tokens)}
+        final = {"finalCost": translator.account.whole_cost_usd, "finalTokens": tokens_json(translator.account.tokens)}
         ledger.move("CodonFinalCostSet", final, codon_id=codon_id)
         left_out = {name: count for name, count in translator.counts.items() if count}
         if left_out:

@@ -144,3 +144,38 @@ def test_whatever_is_stated_the_sums_stay_possible_and_no_increment_is_negative(
     assert all(map(could_be_used, sums))
     assert all(could_be_used(ModelUse(added.tokens, added.cost_usd)) for added in increments)
     assert sum((added.tokens for added in increments), Tokens()) == account.tokens
+
+
+def test_a_process_that_was_ended_is_not_covered_by_the_total_of_the_next() -> None:
+    account = Account()
+    account.add(Used(Tokens(10, 5), "m1", cost_usd=0.1))
+    account.cut_short()
+    account.add(Used(Tokens(20, 1), "m2", cost_usd=0.1))
+    account.add(Used(Tokens(20, 9), cost_usd=0.25, total=True))
+    assert account.tokens == Tokens(30, 14)
+    assert account.whole_cost_usd == pytest.approx(0.35)
+
+
+def test_a_process_that_was_ended_is_covered_by_a_total_over_the_session() -> None:
+    account = Account()
+    account.add(Used(Tokens(10, 5), "m1"))
+    account.cut_short()
+    account.add(Used(Tokens(30, 14), cost_usd=0.5, total=True, session="s"))
+    assert account.tokens == Tokens(30, 14)
+    assert account.whole_cost_usd == 0.5
+
+
+def test_what_a_process_cost_that_was_ended_before_it_said_so_is_unknown() -> None:
+    account = Account()
+    account.add(Used(Tokens(10, 5), "m1"))
+    account.cut_short()
+    account.add(Used(Tokens(20, 9), cost_usd=0.25, total=True))
+    assert account.tokens == Tokens(30, 14)
+    assert account.whole_cost_usd is None
+
+
+def test_a_process_that_used_nothing_before_it_was_ended_changes_nothing() -> None:
+    account = Account()
+    account.cut_short()
+    account.add(Used(Tokens(20, 9), cost_usd=0.25, total=True))
+    assert account.whole_cost_usd == 0.25

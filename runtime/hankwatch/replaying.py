@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from hankwatch import __version__
+from hankwatch.agent import default_watchdog
 from hankwatch.agents.detect import ENVELOPE
 from hankwatch.bench.journal_view import base_id
 from hankwatch.bench.replay import Progress, Replayed, ReplayOptions
@@ -21,6 +22,7 @@ from hankwatch.core.errors import ConfigError, UsageError
 from hankwatch.core.redaction import Redactor
 from hankwatch.events.envelope import IdSource
 from hankwatch.hank.load import LoadedHank, load_hank
+from hankwatch.hank.model import watchdog_of
 from hankwatch.llm.calls import CallLog
 from hankwatch.llm.cassette import CallLogClient
 from hankwatch.llm.catalog import ModelCatalog
@@ -33,6 +35,7 @@ from hankwatch.runner.layout import Layout
 from hankwatch.sandbox.sandbox import Sandbox
 from hankwatch.sentinels.source import SentinelSource
 from hankwatch.settings import Settings, load_settings
+from hankwatch.watchdog import WatchdogPolicy
 
 REPLAYS = "replays"
 """Folder of replays beside the executions, so that ``latest`` and ``hankwatch runs`` mean runs."""
@@ -176,7 +179,11 @@ async def carry_out(
             sandbox=sandbox,
             redactor=redactor,
             options=ReplayOptions(
-                request.sentinels, request.speed, request.deterministic, drain_s=settings.sentinel.drain_s
+                request.sentinels,
+                request.speed,
+                request.deterministic,
+                drain_s=settings.sentinel.drain_s,
+                watchdog=_watchdog(source, hank),
             ),
             on_progress=on_progress,
             clock=clock,
@@ -242,6 +249,14 @@ def _attached(source: Source, hank: LoadedHank) -> Mapping[str, Sequence[Sentine
             hint=f"--codon names one of {', '.join(with_sentinels)}",
         )
     return with_sentinels
+
+
+def _watchdog(source: Source, hank: LoadedHank | None) -> WatchdogPolicy | None:
+    """That of the codon which an agent's stream stands for."""
+    if hank is None or hank.config is None or source.codon is None:
+        return None
+    own = next((codon for _, codon in hank.config.codons() if codon.id == base_id(source.codon)), None)
+    return watchdog_of(own, hank.config, default_watchdog()) if own is not None else None
 
 
 def _calls(request: ReplayRequest, execution: Execution | None, source: Source) -> Path:

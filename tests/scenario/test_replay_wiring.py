@@ -121,6 +121,28 @@ async def test_a_client_of_ones_own_answers(tmp_path: Path) -> None:
     assert answers(result.out.root) == "\n---\nmine\n\n---\nmine\n"
 
 
+async def test_the_watchdog_of_the_hank_judges_an_agent_s_stream_and_only_tells(fixtures: Path, tmp_path: Path) -> None:
+    trigger = {"type": "event", "on": ["watchdog.nudge"]}
+    hank = hank_with(tmp_path / "hank", trigger=trigger, userPromptText="{{ it.events[0].data.trigger }}")
+    whole = json.loads((hank / "hank.json").read_text())
+    (hank / "hank.json").write_text(json.dumps({**whole, "watchdog": {"max_consecutive_errors": 2}}))
+    model = ScriptedModel("mine")
+    result = await hankwatch.replay(
+        fixtures / "agent-streams" / "claude-loop.jsonl",
+        sentinels="live",
+        hank=hank,
+        out=tmp_path / "out",
+        environ=environment(),
+        model_client=model,
+    )
+    nudges = [e.data["trigger"] for e in journal(tmp_path / "out") if e.type == "watchdog.nudge"]
+    assert nudges[0] == "error_streak"
+    assert result.fires["asks"] == len(nudges)
+    assert [
+        e for e in journal(tmp_path / "out") if e.type == "watchdog.nudge" and e.data.get("delivered") is False
+    ] == []
+
+
 async def test_a_faulty_hank_is_refused_before_anything_is_written(tmp_path: Path) -> None:
     source = write_journal(tmp_path / "j.jsonl", LINES)
     hank = write_hank(tmp_path / "hank", codon("one", nonsense=1))

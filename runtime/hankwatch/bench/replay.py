@@ -10,8 +10,9 @@ from typing import Any, Literal, assert_never
 import orjson
 from anyio.lowlevel import checkpoint
 
+from hankwatch.agents.detect import ENVELOPE
 from hankwatch.bench.journal_view import base_id
-from hankwatch.bench.sources import Source
+from hankwatch.bench.sources import DEFAULT_CODON, Source
 from hankwatch.bench.stepping import REPLAY_CODE, Coming, Entered, Moment, Step, is_left_out, steps
 from hankwatch.core.clock import Clock, StreamTime, SystemClock, Timers
 from hankwatch.core.errors import InfrastructureError, UsageError
@@ -28,6 +29,8 @@ from hankwatch.sentinels.sentinel import SentinelSummary
 from hankwatch.sentinels.source import SentinelSource
 from hankwatch.stream.journal import Journal
 from hankwatch.stream.stream import EventStream
+from hankwatch.watchdog import Watchdog, WatchdogPolicy
+from hankwatch.watchdog.tool_classes import classes_of
 
 EVERYTHING = "*"
 """In place of a codon's id: the sentinels watch the whole recording as one codon, as in ``try``."""
@@ -51,6 +54,8 @@ class ReplayOptions:
     """Whether sentinels finish what they hold where the recorded ones did; else it is named as abandoned."""
     drain_s: float = 120.0
     """Seconds of real time each sentinel has for that."""
+    watchdog: WatchdogPolicy | None = None
+    """Judges an agent's stream and only tells; a journal has what its own told, so it is left alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,12 +214,18 @@ class _Replay:
         self._manager: SentinelManager | None = None
         self._sentinels: Mapping[str, Sequence[SentinelSource]] = {}
         self._attached: Attached | None = None
+        self._judges = False
 
     async def carry_out(
         self, stream: EventStream, manager: SentinelManager | None, sentinels: Mapping[str, Sequence[SentinelSource]]
     ) -> Replayed:
         self._stream, self._manager, self._sentinels = stream, manager, sentinels
         stream.subscribe(self._count, name="replay")
+        source, policy = self._source, self._options.watchdog
+        if policy is not None and source.program != ENVELOPE:
+            self._judges, codon = True, source.codon or DEFAULT_CODON
+            watchdog = Watchdog(policy, codon, emit=stream.emit, tool_classes=classes_of(source.program))
+            stream.subscribe(watchdog.on_event, name="watchdog")
         ended = False
         try:
             if manager is None:
@@ -300,7 +311,7 @@ class _Replay:
             if len(result.errors) < MAX_ERRORS:
                 data = event.data
                 result.errors.append(Failed(data["sentinelId"], data["codonId"], data["errorType"], data["message"]))
-        elif not is_left_out(event):
+        elif not is_left_out(event) and not (self._judges and event.type.startswith("watchdog.")):
             result.events += 1
 
     def _conclude(self, *, ended: bool) -> None:

@@ -233,6 +233,12 @@ class Hank(ConfigModel):
         return loops or any(codon.budget is not None for _, codon in self.codons())
 
 
+def watchdog_of(codon: Codon, hank: Hank, default: WatchdogPolicy | None) -> WatchdogPolicy | None:
+    """The watchdog of a codon, its own or else that of the hank; ``default`` is what ``"default"`` stands for."""
+    policy = codon.watchdog if codon.watchdog is not None else hank.watchdog
+    return default if policy == "default" else policy
+
+
 def refs(value: Refs | None) -> tuple[str, ...]:
     """One ref or several, as a tuple; empty for none."""
     if value is None:

@@ -12,6 +12,7 @@ from hankwatch.agents.program import Command, Resumes, TurnRequest
 from hankwatch.agents.signals import Streamed
 from hankwatch.agents.translate import Translator
 from hankwatch.core.clock import Timer
+from hankwatch.core.contain import contain
 from hankwatch.core.errors import HankwatchError, InfrastructureError
 from hankwatch.events.activity import AssistantAction
 from hankwatch.events.payload import Payload
@@ -260,9 +261,15 @@ class Attempt:
         return self._resume(replace(self.job.request, prompt=nudge), session_id)
 
     def _streamed(self, piece: Streamed) -> None:
-        if self._watchdog is not None:
+        if self._watchdog is None:
+            return
+        with contain(self._watchdog_failed):
             channel: Literal["thinking", "text"] = "thinking" if piece.kind == "thinking" else "text"
             self._watchdog.delta(channel, piece.text, self.context.stream.now_ms() / 1000)
+
+    def _watchdog_failed(self, error: Exception) -> None:
+        self._watchdog = None  # its events are still told, by whoever else feeds it
+        self._error(f"The watchdog no longer sees what the agent streams: {error}", "watchdog-failed")
 
     def _interrupted(self) -> None:
         if self._watchdog is not None:

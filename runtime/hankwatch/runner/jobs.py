@@ -11,7 +11,7 @@ from hankwatch.config.environment import child_environment
 from hankwatch.events.run import PromptMetadata
 from hankwatch.hank.assembly import fill, system_prompt, user_prompt
 from hankwatch.hank.load import LoadedHank
-from hankwatch.hank.model import Codon, ContextExceeded, Hank, Loop
+from hankwatch.hank.model import Codon, ContextExceeded, Hank, Loop, watchdog_of
 from hankwatch.runner.compaction import compaction_env
 from hankwatch.runner.layout import Layout
 from hankwatch.runner.sessions import require_resuming
@@ -128,7 +128,6 @@ def _job(
     system = system_prompt(codon, config, hank_dir=hank.hank_dir, agent_root=layout.agent_root)
     metadata = prompt.metadata.as_data()
     required = config.requirements.env if config.requirements else ()
-    watchdog = codon.watchdog if codon.watchdog is not None else config.watchdog
     here = agents.get(program.name, AgentSettings())
     return CodonJob(
         codon=codon,
@@ -146,5 +145,5 @@ def _job(
         extension_prompt=fill(codon.exhaust_with_prompt, layout.agent_root) if codon.exhaust_with_prompt else None,
         ends_when_full=ends_when_full or codon.exhaust_with_prompt is not None,
         prompt_metadata=PromptMetadata.model_validate(metadata) if metadata else None,
-        watchdog=default_watchdog if watchdog == "default" else watchdog,
+        watchdog=watchdog_of(codon, config, default_watchdog),
     )

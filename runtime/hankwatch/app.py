@@ -6,7 +6,7 @@ import random
 import string
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -15,10 +15,18 @@ import anyio.to_thread
 
 from hankwatch.agent import default_watchdog
 from hankwatch.core.clock import Clock, StreamTime, SystemClock, Timers
-from hankwatch.core.errors import ConfigError, ExecutionUnusable, InfrastructureError, JournalLocked, UsageError
+from hankwatch.core.errors import (
+    ConfigError,
+    ExecutionUnusable,
+    HankwatchError,
+    InfrastructureError,
+    JournalLocked,
+    UsageError,
+)
 from hankwatch.core.redaction import Redactor
 from hankwatch.core.tasks import task_group
 from hankwatch.events.envelope import IdSource
+from hankwatch.events.run import ErrorEvent
 from hankwatch.hank.load import LoadedHank
 from hankwatch.hank.model import Hank
 from hankwatch.hank.templates import template_faults
@@ -29,7 +37,7 @@ from hankwatch.options import RunOptions, execution_dir, load_for_run, output_di
 from hankwatch.runner.archive import Archive
 from hankwatch.runner.context import RunContext
 from hankwatch.runner.control import Control
-from hankwatch.runner.execution import Execution, prepare, require_data
+from hankwatch.runner.execution import Execution, open_execution, prepare, require_data
 from hankwatch.runner.inbox import Inbox
 from hankwatch.runner.jobs import CodonJob, codon_jobs
 from hankwatch.runner.keeper import Keeper
@@ -39,6 +47,7 @@ from hankwatch.runner.orders import Orders
 from hankwatch.runner.run import Run, RunResult
 from hankwatch.runner.runlog import run_log
 from hankwatch.runner.state import RunState, fold
+from hankwatch.runner.wakes import WakeDesk, WatchJournal
 from hankwatch.sandbox.sandbox import Sandbox
 from hankwatch.sentinels.manager import SentinelManager
 from hankwatch.sentinels.retry import Retried, retry
@@ -47,6 +56,7 @@ from hankwatch.stream.journal import Journal
 from hankwatch.stream.lock import holder, lock_path
 from hankwatch.stream.reader import JournalReader
 from hankwatch.stream.stream import EventStream
+from hankwatch.watching import HomeWatches
 
 _LOG = logging.getLogger(__name__)
 
@@ -198,6 +208,8 @@ async def open_run(
         ExecutionUnusable: the execution directory cannot be read or written.
     """
     environ, clock = os.environ if environ is None else environ, clock or SystemClock()
+    if options.wake:
+        options = _of_wakes(options)
     hank, settings = load_for_run(options, environ)
     require_data(options.data)
     layout = Layout(execution_dir(options, hank, settings, environ, clock))
@@ -216,7 +228,7 @@ async def open_run(
         sandbox = await stack.enter_async_context(Sandbox(clock=clock))
         if faults := await template_faults(hank, sandbox, required_only=True):
             raise ConfigError(faults)
-        journal = _take(layout, run_id, settings, again=options.start_new or options.resume)
+        journal = _take(layout, run_id, settings, again=options.start_new or options.resume or options.wake)
         stack.callback(journal.close)
         execution = prepare(layout, hank=hank.path, data=options.data, now=clock.now())
         changed = options.resume and not execution.began_with(hank.path)
@@ -267,7 +279,28 @@ async def open_run(
         )
         orders = Orders(control, clock, settings.run.stop_budget_s, context.keeper.list_all)
         tasks.start_soon(_until_journal_fails, Inbox(run_id, layout, ledger, orders, clock).run)
-        run = Run(jobs, context, partial(_run_id, clock), journal.name_run, options.resume, changed)
+        desk = WakeDesk(ledger, jobs, layout.journal, only_wakes=options.wake)
+        watches = HomeWatches(
+            settings,
+            environ,
+            layout.root.resolve(),
+            redactor,
+            clock,
+            WatchJournal(stream, layout.journal, str(layout.root.resolve())),
+            desk,
+            partial(_tell_no_watches, stream),
+        )
+        run = Run(
+            jobs,
+            context,
+            partial(_run_id, clock),
+            journal.name_run,
+            options.resume,
+            changed,
+            watches,
+            desk,
+            options.wake,
+        )
         yield LiveRun(execution, stream, control, orders, settings, clock, run, failure)
 
 
@@ -343,6 +376,18 @@ def _stream(journal: Journal, redactor: Redactor, failure: _Failure, clock: Cloc
         ids=IdSource(),
         on_failure=failure.tell,
     )
+
+
+def _of_wakes(options: RunOptions) -> RunOptions:
+    """Wakes are run with the hank that their execution was made from."""
+    if options.execution is None:
+        raise UsageError("wakes are those of an execution", hint="name it with --execution")
+    return replace(options, hank=_hank_of(open_execution(options.execution.resolve())))
+
+
+def _tell_no_watches(stream: EventStream, error: HankwatchError) -> None:
+    message = f"Watches of this execution are not checked: {error}"
+    stream.emit(ErrorEvent(message=message, fatal=False, severity="warning", code="watches-unavailable"))
 
 
 def _hank_of(execution: Execution) -> Path:

@@ -39,6 +39,8 @@ class RunOptions:
     """Where output files of codons are copied to, instead of what settings say."""
     autostart: bool | None = None
     """Whether codons start by themselves; None leaves it to the settings."""
+    wake: bool = False
+    """Run only the turns that watches of ``execution`` ask for; ``hank`` is the one it was made from."""
 
 
 def load_for_run(options: RunOptions, environ: Mapping[str, str]) -> tuple[LoadedHank, Settings]:

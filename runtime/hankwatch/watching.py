@@ -6,15 +6,17 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import anyio
 import anyio.to_thread
+from anyio.abc import TaskStatus
 
 from hankwatch.config.environment import child_environment
 from hankwatch.core.clock import Clock, StreamTime
-from hankwatch.core.errors import UsageError
+from hankwatch.core.errors import HankwatchError, StoreFailed, UsageError
 from hankwatch.core.redaction import Redactor
 from hankwatch.core.secret_names import holds_secret
 from hankwatch.core.tasks import task_group
@@ -24,6 +26,7 @@ from hankwatch.options import base_dir
 from hankwatch.runner.execution import executions
 from hankwatch.runner.layout import Layout
 from hankwatch.runner.lookups import Executions
+from hankwatch.runner.wakes import Wake, WakeDesk, WatchJournal
 from hankwatch.settings import Settings
 from hankwatch.watches.authority import LocalAuthorizer
 from hankwatch.watches.bounds import Defaults
@@ -47,7 +50,9 @@ from hankwatch.watches.watch import Kind, Status
 _LOG = logging.getLogger(__name__)
 FILE: Final = "watches.db"
 LOOK_S: Final = 2.0
-"""How often an engine looks which executions there are."""
+"""How often an engine looks which executions there are, and a run whether somebody has armed a watch."""
+MAX_REFUSED: Final = 100
+"""Wakes that nobody can run, at one time."""
 _OURS: Final = ("HANKWATCH_", "HANKWEAVE_")
 
 
@@ -140,6 +145,120 @@ class EngineRoom:
         homes &= homes if scope.homes is None else scope.homes
         self._feeds = {home: self._feeds.get(home) or feed_of(Path(home)) for home in homes}
         return scope
+
+
+@dataclass(slots=True)
+class HomeWatches:
+    """The watches of the execution that this process holds (``runner.wakes.Watches``).
+
+    They are opened once somebody has armed one: most runs have none, and make no store.
+    """
+
+    settings: Settings
+    environ: Mapping[str, str]
+    root: Path
+    redactor: Redactor
+    clock: Clock
+    journal: WatchJournal
+    desk: WakeDesk
+    on_failure: Callable[[HankwatchError], None]
+    """Told why they cannot be opened; the run goes on without them."""
+    model: ModelClient | None = None
+    _watching: Watching | None = None
+    _deliverer: Deliverer | None = None
+    _waker: Deliverer | None = None
+
+    @asynccontextmanager
+    async def watching(self) -> AsyncIterator[None]:
+        """See ``runner.wakes.Watches``."""
+        async with task_group() as tasks:
+            await tasks.start(self._run)
+            try:
+                yield
+                await self._tell_all()
+            finally:
+                tasks.cancel_scope.cancel()
+
+    async def next_wake(self) -> Wake | None:
+        """See ``runner.wakes.Watches``."""
+        await self._hasten()
+        for _ in range(MAX_REFUSED):
+            if self._waker is None:
+                return None
+            tried = await self._waker.deliver_waiting()
+            if (wake := self.desk.take()) is not None or not tried:
+                return wake
+        return None
+
+    async def _hasten(self) -> None:
+        if self._watching is None:
+            return
+        try:
+            await anyio.to_thread.run_sync(self._watching.outbox.hasten, str(self.root), self._watching.now())
+        except StoreFailed as error:
+            _LOG.warning("wakes wait: %s", error)
+
+    async def live(self) -> tuple[str, ...]:
+        """See ``runner.wakes.Watches``."""
+        if self._watching is None:
+            return ()
+        find = partial(self._watching.store.find, home=str(self.root), statuses=(Status.ACTIVE,))
+        try:
+            return tuple(watch.id for watch in await anyio.to_thread.run_sync(find))
+        except StoreFailed as error:
+            _LOG.warning("which watches are live is not known: %s", error)
+            return ()
+
+    async def _run(self, *, task_status: TaskStatus[None]) -> None:
+        is_told = False
+        while not has_store(self.settings.watches, self.environ):
+            if not is_told:
+                task_status.started()
+                is_told = True
+            await self.clock.sleep(LOOK_S)
+        try:
+            async with self._opened(), task_group() as tasks:
+                if not is_told:
+                    task_status.started()
+                assert self._watching is not None
+                assert self._deliverer is not None
+                for part in (self._engine().run, self._deliverer.run, self._watching.listener().run):
+                    tasks.start_soon(part)
+        except (StoreFailed, UsageError) as error:
+            self.on_failure(error)
+            if not is_told:
+                task_status.started()
+
+    @asynccontextmanager
+    async def _opened(self) -> AsyncIterator[None]:
+        opened = open_watching(
+            self.settings,
+            self.environ,
+            clock=self.clock,
+            home=self.root,
+            redactor=self.redactor,
+            model=self.model,
+        )
+        async with opened as watching:
+            scope = Scope(frozenset({str(self.root)}), homeless=False, is_held=True)
+            self._watching = watching
+            self._deliverer = watching.deliverer(scope, journals=self.journal)
+            self._waker = watching.deliverer(scope, sessions=self.desk)
+            self._waker.wakes_at_once = 1  # the line runs one after the other, and what is accepted has to run
+            try:
+                yield
+            finally:
+                self._watching = self._deliverer = self._waker = None
+
+    def _engine(self) -> WatchEngine:
+        assert self._watching is not None
+        scope = Scope(frozenset({str(self.root)}), homeless=False, is_held=True)
+        return self._watching.engine(scope, [feed_of(self.root)])
+
+    async def _tell_all(self) -> None:
+        """What was decided before the run ends is told in it."""
+        while self._deliverer is not None and await self._deliverer.deliver_waiting():
+            pass
 
 
 def _homes(folder: Path) -> frozenset[str]:

@@ -164,6 +164,7 @@ def _summarise(result: RunResult, live: LiveRun, *, as_json: bool, console: Cons
                 "notLoaded": [
                     {"sentinelId": n.sentinel_id, "codonId": n.codon_id, "reason": n.reason} for n in result.not_loaded
                 ],
+                "liveWatches": list(result.live_watches),
             }
         )
         return
@@ -184,6 +185,13 @@ def _summarise(result: RunResult, live: LiveRun, *, as_json: bool, console: Cons
     cost = money(result.record.cost_usd)
     console.print(Text.assemble(f"\nRun {result.record.run_id} ", outcome, f"{why}; agents cost {cost}."))
     console.print(f"Journal: {output.shown_path(live.execution.layout.journal)}")
+    if result.live_watches:
+        count = len(result.live_watches)
+        _say(
+            console,
+            f"{count} watch{'es' * (count != 1)} of it {'are' if count != 1 else 'is'} active still; nobody checks"
+            " them now: `hankwatch watch engine` does.",
+        )
     if not result.success:
         hank = output.shown_path(Path(str(live.execution.meta.get("hankPath"))))
         _say(console, f"`hankwatch run {hank} --execution {output.shown_path(root)} --resume` goes on with it.")

@@ -1,6 +1,7 @@
 """One run of a hank: codon after codon, from RunStarted to its end (design "How it runs" 6)."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,12 @@ from hankwatch.runner.jobs import CodonJob
 from hankwatch.runner.plan import Finish, StartCodon, last_done, next_step, step_of
 from hankwatch.runner.state import RunRecord, latest
 from hankwatch.runner.timelines import answer, settle
+from hankwatch.runner.wakes import WakeDesk, Watches
 from hankwatch.sentinels.sentinel import SentinelSummary
 from hankwatch.stream.reader import JournalReader
+
+_NAMED = 20
+"""Live watches that an event names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +29,7 @@ class RunResult:
     """How a run ended."""
 
     success: bool
-    """Every codon completed or was skipped."""
+    """Every codon completed or was skipped; of a run that only ran wakes, every one of their turns completed."""
     reason: str
     """For people: why it ended."""
     execution: Path
@@ -35,6 +40,8 @@ class RunResult:
     """Per sentinel of every codon, in order: what it did."""
     not_loaded: tuple[NotLoaded, ...] = ()
     """Sentinels that were left out, and why."""
+    live_watches: tuple[str, ...] = ()
+    """Ids of the watches of the execution that are active still; nobody checks them from here on."""
 
 
 @dataclass(slots=True)
@@ -52,6 +59,13 @@ class Run:
     """Go on from the latest run of the execution."""
     hank_changed: bool = False
     """The hank is not the one that the execution began with."""
+    watches: Watches | None = None
+    """Of the execution."""
+    desk: WakeDesk | None = None
+    """Where their wakes are taken."""
+    only_wakes: bool = False
+    """Run the turns that watches ask for, and no codon of the hank."""
+    _live_watches: tuple[str, ...] = ()
     _end: Finish | None = None
     """Why it ends before all is done."""
     _last: CodonRun | None = None
@@ -77,25 +91,30 @@ class Run:
             message = "hank.json has changed since this execution began; what is completed is not done again"
             self.context.stream.emit(Info(message=message, code="hank-changed"))
         await self.context.keeper.begin()
-        while isinstance(step := await self._next(), StartCodon):
-            await self._carry_out(step, CodonRun.run)
-        await self._say_goodbye(step)
+        async with self.watches.watching() if self.watches is not None else nullcontext():
+            await self._run_wakes()
+            while isinstance(step := await self._next(), StartCodon):
+                await self._carry_out(step, CodonRun.run)
+                await self._run_wakes()
+            await self._say_goodbye(step)
         ledger.move("RunCompleted" if step.success else "RunFailed", {"reason": step.reason})
         return self._result(step)
 
     def _result(self, end: Finish) -> RunResult:
         root, record = self.context.layout.root, self.context.ledger.run
         summaries, not_loaded = tuple(self._summaries), tuple(self._not_loaded)
-        return RunResult(end.success, end.reason, root, record, summaries, not_loaded)
+        # What is left of the hank is no failure of a process that was asked for the wakes alone.
+        success = all(c.status == "completed" for c in record.codons) if self.only_wakes else end.success
+        return RunResult(success, end.reason, root, record, summaries, not_loaded, self._live_watches)
 
     async def _conditions(self) -> Mapping[str, Any]:
         """What the run starts from, once what an earlier one left open is closed."""
         ledger, hank = self.context.ledger, self.context.hank
         last = ledger.state.current
-        if last is None or not self.resume:
+        if last is None or not (self.resume or self.only_wakes):
             mark_crashed(ledger)
             return {"type": "fresh"}
-        if last.codons and (last.status == "running" or self._outputs_are_missing()):
+        if not self.only_wakes and last.codons and (last.status == "running" or self._outputs_are_missing()):
             step = step_of(hank, ledger.state.thread, last.codons[-1].codon_id)
             if step is not None:
                 with ledger.on_behalf_of(last.run_id):
@@ -115,8 +134,19 @@ class Run:
             missing |= event.data.get("code") in {outputs.STOPPED, outputs.FAILED}
         return missing
 
+    async def _run_wakes(self) -> None:
+        """Carry out what watches ask of sessions that no running codon has, one after the other."""
+        if self.watches is None or self.desk is None:
+            return
+        while not self.context.control.stopping and self._end is None:
+            if (wake := await self.watches.next_wake()) is None:
+                return
+            step, job = self.desk.turn(wake)
+            await CodonRun(step, job, self.context).run()
+
     async def _say_goodbye(self, end: Finish) -> None:
         hank, budget, context = self.context.hank, self.context.budget, self.context
+        await self._tell_live_watches()
         last_words = "All codons completed successfully. Server shutting down."
         context.stream.emit(Info(message=last_words if end.success else f"Shutting down: {end.reason}"))
         if not end.success and context.ledger.run.codons:
@@ -124,10 +154,17 @@ class Run:
         if has_limits(hank, budget):
             context.stream.emit(summary(hank, budget, context.ledger.state.attempts))
 
+    async def _tell_live_watches(self) -> None:
+        if self.watches is None or not (live := await self.watches.live()):
+            return
+        self._live_watches = live
+        message = f"Watches of this execution are active still: {len(live)}; `hankwatch watch engine` checks them"
+        self.context.stream.emit(Info(message=message, code="live-watches", details={"watchIds": list(live[:_NAMED])}))
+
     async def _next(self) -> StartCodon | Finish:
         """The next step; without autostart, once it was asked for: a codon that failed is tried again then."""
         step, control = self._step(), self.context.control
-        if control.autostart or control.stopping or self._end is not None:
+        if control.autostart or self.only_wakes or control.stopping or self._end is not None:
             return step
         self.context.stream.emit(_idle(step, self.context.ledger.run))
         while (asked := await control.hold()) is not None:
@@ -139,7 +176,11 @@ class Run:
 
     def _step(self, *, again: bool = False) -> StartCodon | Finish:
         thread, stopping = self.context.ledger.state.thread, self.context.control.stopping
-        return self._end or next_step(self.context.hank, thread, stopping=stopping, again=again)
+        step = self._end or next_step(self.context.hank, thread, stopping=stopping, again=again)
+        if self.only_wakes and isinstance(step, StartCodon):
+            # The run before has more to do; so it does not look as if that were done.
+            return Finish(success=False, reason="wakes done; the hank is not")
+        return step
 
     async def _carry_out(self, step: StartCodon, part: Callable[[CodonRun], Awaitable[None]]) -> None:
         codon = CodonRun(step, replace(self.jobs[step.codon.id], codon_id=step.codon_id), self.context)

@@ -91,3 +91,13 @@ def session_record(name: str, state: RunState) -> CodonRecord | None:
     names = {name, f"{SESSION_CODON}{name}"}
     records = (record for run in reversed(state.runs) for record in reversed(run.codons))
     return next((record for record in records if {record.codon_id, record.base_codon_id} & names), None)
+
+
+def resumable(name: str, state: RunState) -> CodonRecord | None:
+    """The latest attempt of what still counts whose session can be given another turn; None when there is none."""
+    names = {name, f"{SESSION_CODON}{name}"}
+    for record in reversed(state.thread):
+        is_whole = record.status == "completed" or (record.status == "skipped" and record.assistant_messages)
+        if {record.codon_id, record.base_codon_id} & names and is_whole and record.session_id is not None:
+            return record
+    return None

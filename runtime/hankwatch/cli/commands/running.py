@@ -47,6 +47,9 @@ def run(
     model: Annotated[str | None, typer.Option("--model", "-m", help="Model of all codons.")] = None,
     max_cost: Annotated[float | None, typer.Option(help="End the run at this cost of agents, in US dollars.")] = None,
     max_time: Annotated[float | None, typer.Option(help="End the run after this time of agents, in seconds.")] = None,
+    wake: Annotated[
+        bool, typer.Option("--wake", help="Only the turns that watches of this --execution ask for.")
+    ] = False,
     config: Config = None,
     as_json: Json = False,
 ) -> None:
@@ -66,6 +69,7 @@ def run(
         resume=resume,
         output=output,
         autostart=False if no_autostart else None,
+        wake=wake,
     )
     raise typer.Exit(commands.run(options, headless=headless, as_json=as_json, verbose=verbosity(context)))
 

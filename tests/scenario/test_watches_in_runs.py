@@ -1,0 +1,216 @@
+"""Watches of an execution and its runs: checked, told of in the journal, woken (design "How it runs" 13, spec watches 6)."""
+
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.support.hanks import codon
+from tests.support.runs import Ran, environment, stand_in, write_hank
+
+from hankwatch.app import open_run
+from hankwatch.core.clock import SystemClock
+from hankwatch.events.envelope import Event
+from hankwatch.options import RunOptions
+from hankwatch.settings import load_settings
+from hankwatch.watches.authority import operator
+from hankwatch.watches.delivery import Channel
+from hankwatch.watches.requests import read_request
+from hankwatch.watching import Watching, open_watching
+
+GOOD: list[list[Any]] = [
+    ["line", {"type": "system", "subtype": "init", "session_id": "s-1"}],
+    ["line", {"type": "result", "subtype": "success", "is_error": False, "result": "Done."}],
+    ["until_eof"],
+]
+
+
+class Here:
+    """A hank of one codon in an execution directory, with a store of watches of its own."""
+
+    def __init__(self, folder: Path, *codons: dict[str, Any]) -> None:
+        self.agent = stand_in(folder / "agent", *GOOD)
+        (folder / "home").mkdir()
+        self.environ = environment({**self.agent.environ, "HOME": str(folder / "home")})
+        self.hank = write_hank(folder / "hank", *(codons or (codon(),)))
+        self.root = folder / "run"
+
+    async def run(self, **options: Any) -> Ran:
+        asked = RunOptions(self.hank, execution=self.root, **options)
+        async with open_run(asked, environ=self.environ) as live:
+            result = await live.carry_out()
+        return Ran(self.root, result)
+
+    @asynccontextmanager
+    async def watches(self) -> AsyncIterator[Watching]:
+        """As the command line opens them with ``--home``."""
+        settings = load_settings(environ=self.environ, cwd=self.root.parent).settings
+        async with open_watching(settings, self.environ, clock=SystemClock(), home=self.root.resolve()) as watching:
+            yield watching
+
+    async def arm(self, **fields: Any) -> str:
+        """A watch that wakes session ``one`` once the file ``done`` is there."""
+        asked = {
+            "condition": "the deploy is done",
+            "verifier": {"type": "document", "path": "done"},
+            "session": "one",
+            "run_prompt": "Run the smoke test.",
+            **fields,
+        }
+        async with self.watches() as watching:
+            return (await watching.service.create_watch(operator(), read_request(asked))).watch.id
+
+    async def fire(self, watch_id: str, text: str = "v1.2.3") -> None:
+        """Let its condition come true, and somebody check it."""
+        (self.root / "done").write_text(text, encoding="utf-8")
+        async with self.watches() as watching:
+            await watching.service.evaluate_now(operator(), watch_id)
+
+    async def wakes(self) -> list[str]:
+        """How the wakes stand."""
+        async with self.watches() as watching:
+            return [one.status.value for one in watching.outbox.find(channel=Channel.WAKE)]
+
+    def prompts(self) -> list[str]:
+        """What each turn of the agent was told."""
+        return [call["stdin"]["message"]["content"][0]["text"] for call in self.agent.calls()]
+
+
+def of_code(ran: Ran, code: str) -> list[Event]:
+    return [event for event in ran.of("info") if event.data.get("code") == code]
+
+
+async def test_a_fire_is_a_turn_of_the_session_once_its_execution_runs_wakes(tmp_path: Path) -> None:
+    here = Here(tmp_path)
+    await here.run()
+    watch_id = await here.arm()
+    await here.fire(watch_id)
+
+    ran = await here.run(wake=True)
+
+    assert [event.data["codonId"] for event in ran.of("codon.completed")] == ["one", "session:one"]
+    argv = here.agent.calls()[-1]["argv"]
+    assert argv[argv.index("--resume") + 1] == "s-1"
+    (accepted,) = of_code(ran, "wake")
+    assert accepted.data["details"]["watchId"] == watch_id
+    assert accepted.cursor < ran.of("codon.started")[-1].cursor
+    assert await here.wakes() == ["delivered"]
+
+
+async def test_the_turn_is_told_why_it_is_woken_and_what_was_seen(tmp_path: Path) -> None:
+    here = Here(tmp_path)
+    await here.run()
+    await here.fire(await here.arm(), "v1.2.3")
+
+    await here.run(wake=True)
+
+    prompt = here.prompts()[-1]
+    order = ["[Autonomous wake]", "Condition: the deploy is done", "Run the smoke test.", "v1.2.3"]
+    assert sorted(order, key=prompt.index) == order
+
+
+async def test_a_delivery_whose_info_stands_is_not_run_again(tmp_path: Path) -> None:
+    """Killed between the acceptance and the store's word of it."""
+    here = Here(tmp_path)
+    await here.run()
+    await here.fire(await here.arm())
+    before = tmp_path / "before.db"
+    store = tmp_path / "home" / ".local" / "state" / "hankwatch" / "watches.db"
+    shutil.copy(store, before)
+    await here.run(wake=True)
+    shutil.copy(before, store)
+
+    ran = await here.run(wake=True)
+
+    assert len(here.agent.calls()) == 2
+    assert len(of_code(ran, "wake")) == 1
+    assert await here.wakes() == ["delivered"]
+
+
+async def test_what_watches_tell_stands_in_the_journal_once(tmp_path: Path) -> None:
+    here = Here(tmp_path)
+    await here.run()
+    store = tmp_path / "home" / ".local" / "state" / "hankwatch" / "watches.db"
+    await here.fire(await here.arm())
+    shutil.copy(store, tmp_path / "before.db")
+    await here.run(wake=True)
+    shutil.copy(tmp_path / "before.db", store)
+
+    ran = await here.run(wake=True)
+
+    told = [event.type for event in ran.events if event.type.startswith("watch.")]
+    assert told == ["watch.armed", "watch.met"]
+
+
+async def test_wakes_wait_for_their_session_and_run_between_codons(tmp_path: Path) -> None:
+    here = Here(tmp_path, codon("one"), codon("two"))
+    await here.run()
+    await here.fire(await here.arm())
+
+    ran = await here.run(start_new=True)
+
+    ended = [event.data["codonId"] for event in ran.of("codon.completed")]
+    assert ended == ["one", "two", "one", "session:one", "two"]
+    assert ran.result is not None
+    assert ran.result.success
+
+
+async def test_running_wakes_leaves_a_hank_that_is_not_done_to_be_resumed(tmp_path: Path) -> None:
+    here = Here(tmp_path, codon("one"), codon("two", agent="exec:false"))
+    await here.run()
+    await here.fire(await here.arm())
+    await here.run(wake=True)
+
+    ran = await here.run(resume=True)
+
+    assert [event.data["codonId"] for event in ran.of("codon.completed")] == ["one", "two", "session:one", "two"]
+
+
+async def test_a_wake_of_a_session_that_is_not_there_is_dead_and_says_so(tmp_path: Path) -> None:
+    here = Here(tmp_path)
+    await here.run()
+    await here.fire(await here.arm(session="other"))
+
+    await here.run(wake=True)
+
+    assert await here.wakes() == ["dead"]
+
+
+async def test_a_run_checks_the_watches_of_its_home_and_names_those_that_live_on(tmp_path: Path) -> None:
+    here = Here(tmp_path)
+    await here.run()
+    first = await here.arm(id="first")
+    second = await here.arm(id="second", condition="never", verifier={"type": "document", "path": "never"})
+    (here.root / "done").write_text("v1", encoding="utf-8")
+
+    ran = await here.run(start_new=True)
+
+    assert ran.result is not None
+    assert ran.result.live_watches == (second,)
+    (said,) = of_code(ran, "live-watches")
+    assert said.data["details"] == {"watchIds": [second]}
+    assert "hankwatch watch engine" in said.data["message"]
+    assert [event.data["watchId"] for event in ran.of("watch.met")] == [first]
+
+
+async def test_without_a_watch_a_run_makes_no_store(tmp_path: Path) -> None:
+    here = Here(tmp_path)
+
+    ran = await here.run()
+
+    assert list((tmp_path / "home").iterdir()) == []
+    assert of_code(ran, "live-watches") == []
+
+
+async def test_a_store_that_cannot_be_opened_costs_the_watches_and_not_the_run(tmp_path: Path) -> None:
+    here = Here(tmp_path)
+    store = tmp_path / "home" / ".local" / "state" / "hankwatch" / "watches.db"
+    store.parent.mkdir(parents=True)
+    store.write_bytes(b"no database" * 100)
+
+    ran = await here.run()
+
+    assert ran.result is not None
+    assert ran.result.success
+    assert [event.data["code"] for event in ran.of("error")] == ["watches-unavailable"]

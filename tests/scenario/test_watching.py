@@ -274,20 +274,20 @@ async def test_what_did_not_go_out_as_meant_is_counted_and_told(bench: WatchBenc
     bench.inbox.answers += [Woken.GONE]
     bench.dials.says.update({"a": True, "many": finding(0)})
     gone = await bench.arm("a")
-    many = await bench.arm("many", trigger="change", session="busy", never_expires=True)
+    many = await bench.arm("many", trigger="change", session="busy", interval_s=86_400, never_expires=True)
     async with bench.running():
         await bench.ended(gone)
+        await bench.checked(many, 1)
         for number in range(1, 24):
-            await bench.service.evaluate_now(operator(), many.id)
             bench.dials.says["many"] = finding(number)
-        await bench.service.evaluate_now(operator(), many.id)
+            await bench.service.evaluate_now(operator(), many.id)
         await bench.until(lambda: not bench.outbox.find(statuses=[DeliveryStatus.PENDING, DeliveryStatus.DELIVERING]))
 
     told = [event for event in bench.journaled.events.values() if event.TYPE == "watch.delivery"]
     shown = sorted((event.channel, event.status, event.reason) for event in told)  # type: ignore[attr-defined]
     assert ("wake", "dead", "there is no such session") in shown
     held = bench.outbox.find(channel=Channel.WAKE, statuses=[DeliveryStatus.HELD])
-    assert len(held) == bench.stands(many).fire_count - 20 > 0
+    assert len(held) == bench.stands(many).fire_count - 20 == 3
     assert shown.count(("wake", "held", "day-limit")) == len(held)
     notices = [one for one in await bench.service.notifications(operator()) if one.content["reason"] == "held"]
     assert len(notices) == 1

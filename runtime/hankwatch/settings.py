@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ConfigDict, Field
 
@@ -21,6 +21,7 @@ from hankwatch.config.validation import ConfigModel, add_fault, validate
 from hankwatch.core.text import clean_text
 from hankwatch.runner.settings import RunSettings
 from hankwatch.sentinels.settings import SentinelsSettings
+from hankwatch.serve.settings import ServeSettings
 from hankwatch.stream.settings import JournalSettings
 from hankwatch.watches.settings import WatchesSettings
 
@@ -44,19 +45,6 @@ NOT_SETTINGS: Mapping[str, str] = {
 """Variables with our prefix that set nothing, and what they are for."""
 _SECRET = re.compile(r"key|token|secret|passw|credential", re.IGNORECASE)
 _WORDS = {"1": True, "yes": True, "on": True, "0": False, "no": False, "off": False}
-
-
-class ServeSettings(ConfigModel):
-    """The server."""
-
-    model_config = ConfigDict(alias_generator=None)
-
-    bind: Annotated[str, Field(min_length=1)] = "127.0.0.1"
-    """Address to listen on; anything but loopback needs a policy file."""
-    port: Annotated[int, Field(ge=0, le=65_535)] = 0
-    """0 lets the system pick."""
-    policy_file: str | None = None
-    """Who may do what."""
 
 
 class RedactionSettings(ConfigModel):

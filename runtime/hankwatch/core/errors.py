@@ -17,6 +17,7 @@
     │   ├── JournalWriteError         the journal could not be written
     │   ├── JournalLocked             another process holds the journal
     │   ├── StoreFailed               the database that holds watches failed
+    │   ├── AddressTaken              an address that cannot be listened on
     │   └── ExecutionUnusable         the execution directory cannot be made, read or written
     ├── BadLine                       a line that is not an event
     ├── ModelCallFailed               a model call that produced no usable reply
@@ -27,6 +28,13 @@
     ├── ProcessNotStarted             a child program that could not be started
     │   └── NoWorkingDirectory        there is no folder to start it in
     ├── OrderRefused                  a live run does not do what it was asked to
+    ├── RequestRefused                an HTTP request that is not answered
+    │   ├── Unauthenticated           nobody knows who makes it
+    │   ├── ScopeMissing              its token is for something else
+    │   ├── CrossSite                 a page of another site makes it
+    │   ├── SecretInAddress           its address holds a token
+    │   ├── WrongProtocolVersion      it is meant for another version of a protocol
+    │   └── TooManyStreams            as many live streams are open as may be
     ├── NoSession                     there is no session that a codon could continue
     ├── CheckpointFailed              a checkpoint could not be made, read or restored
     │   └── GitMissing                there is no git to make it with
@@ -214,6 +222,17 @@ class StoreFailed(InfrastructureError):
         self.hint = "see that the database is there and may be written (setting watches.store)"
 
 
+class AddressTaken(InfrastructureError):
+    """An address that cannot be listened on, most often because another process does."""
+
+    code = "address-taken"
+
+    def __init__(self, address: str, reason: str) -> None:
+        self.address = address
+        super().__init__(f"{address} cannot be listened on: {reason}")
+        self.hint = "name another with --port, or 0 for any that is free"
+
+
 class BadLine(HankwatchError):
     """A line of input that is not an event; readers skip and count it."""
 
@@ -338,6 +357,63 @@ class OrderRefused(HankwatchError):
     """A live run does not do what it was asked to, or not now."""
 
     code = "order-refused"
+
+
+class RequestRefused(HankwatchError):
+    """An HTTP request that is not answered as it is."""
+
+    code = "request-refused"
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class Unauthenticated(RequestRefused):
+    """Nobody knows who makes the request."""
+
+    code = "unauthenticated"
+
+
+class ScopeMissing(RequestRefused):
+    """The token, or whoever it stands for, is not for this."""
+
+    code = "scope-missing"
+
+
+class CrossSite(RequestRefused):
+    """A page of another site makes the request, through somebody's browser."""
+
+    code = "cross-site"
+
+
+class SecretInAddress(RequestRefused):
+    """A token in an address, where logs and histories keep it."""
+
+    code = "secret-in-address"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"{name!r} has no place in an address", hint="send it as `Authorization: Bearer TOKEN`")
+
+
+class WrongProtocolVersion(RequestRefused):
+    """A request that is meant for another version of the protocol, or says none."""
+
+    code = "protocol-version"
+
+    def __init__(self, header: str, wanted: str, given: str | None) -> None:
+        said = "is missing" if given is None else f"is {given!r}"
+        super().__init__(f"the header {header} {said}", hint=f"send `{header}: {wanted}`")
+
+
+class TooManyStreams(RequestRefused):
+    """As many live streams are open as may be."""
+
+    code = "too-many-streams"
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        super().__init__(f"{limit} streams are open, more are not served", hint="close one, or try again later")
 
 
 class NoSession(HankwatchError):

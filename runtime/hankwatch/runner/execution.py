@@ -148,7 +148,7 @@ def _began(execution: Execution) -> tuple[int, str]:
     stamps = [int(ms) for name in (execution.name, *run_ids(execution)) if (ms := name.partition("-")[0]).isdecimal()]
     if not stamps:
         with suppress(TypeError, ValueError):
-            stamps.append(int(datetime.fromisoformat(execution.meta["createdAt"]).timestamp() * 1000))
+            stamps.append(int(datetime.fromisoformat(str(execution.meta.get("createdAt"))).timestamp() * 1000))
     return max(stamps, default=0), execution.name
 
 

@@ -1,0 +1,65 @@
+"""The application: routes, errors, the OpenAPI document, and the gate before all of it."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from pydantic.json_schema import models_json_schema
+
+from hankwatch import __version__
+from hankwatch.serve import chat, metrics, runs, sessions, sse, watches
+from hankwatch.serve.context import Serving
+from hankwatch.serve.gate import Gate
+from hankwatch.serve.problems import DOCUMENTED, explain_errors
+from hankwatch.watches.requests import WatchEdit, WatchRequest
+
+_SUMMARY: Final = "Runs of hanks, what their sentinels saw, and watches."
+_BODIES: Final = {
+    ("/api/watches", "post"): "WatchRequest",
+    ("/api/watches/{watch_id}", "patch"): "WatchEdit",
+}
+"""What is read by the rules of files, not by FastAPI's, and documented all the same."""
+
+
+def make_app(serving: Serving) -> Gate:
+    """An ASGI application over ``serving``; its lifespan keeps the live streams."""
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        async with serving.streams.running():
+            yield
+
+    app = FastAPI(
+        title="hankwatch",
+        summary=_SUMMARY,
+        version=__version__,
+        lifespan=lifespan,
+        openapi_url="/api/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        responses=DOCUMENTED,
+    )
+    for part in (runs, sse, watches, sessions, chat, metrics):
+        app.include_router(part.router)
+    explain_errors(app)
+    gate = Gate(app, serving.door, serving.clock)
+    app.state.serving, app.state.gate = serving, gate
+    app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]  # FastAPI's own way to change the document
+    return gate
+
+
+def _openapi(app: FastAPI) -> dict[str, Any]:
+    if app.openapi_schema is None:
+        document = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
+        _, bodies = models_json_schema(
+            [(WatchRequest, "validation"), (WatchEdit, "validation")], ref_template="#/components/schemas/{model}"
+        )
+        document["components"]["schemas"] |= bodies["$defs"]
+        for (path, method), name in _BODIES.items():
+            content = document["paths"][path][method]["requestBody"]["content"]
+            content["application/json"]["schema"] = {"$ref": f"#/components/schemas/{name}"}
+        app.openapi_schema = document
+    return app.openapi_schema

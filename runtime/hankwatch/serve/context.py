@@ -1,0 +1,61 @@
+"""What all routes work with, and who is asking."""
+
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from fastapi import Depends, Request
+from fastapi.security import HTTPBearer
+
+from hankwatch.core.clock import Clock
+from hankwatch.core.errors import RunNotFound
+from hankwatch.serve.auth import Caller, Door
+from hankwatch.serve.live import Streams
+from hankwatch.serve.policy import Scope
+from hankwatch.serve.shelf import Named, Shelf
+from hankwatch.watches.service import WatchService
+from hankwatch.watches.store import Scope as WatchScope
+
+_BEARER = HTTPBearer(auto_error=False, description="A token whose SHA-256 the policy file has; none on loopback.")
+
+
+@dataclass(slots=True)
+class Serving:
+    """One server's whole state."""
+
+    door: Door
+    shelf: Shelf
+    clock: Clock
+    watches: WatchService
+    scope: WatchScope = field(default_factory=lambda: WatchScope(None, homeless=True))
+    """Whose watches this server checks; for how late they are."""
+    streams: Streams = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.streams = Streams(self.clock)
+
+    def run(self, caller: Caller, name: str, scope: Scope = "runs:read") -> Named:
+        """The run of that id, for somebody who may know of it; blocks for the journal.
+
+        Raises:
+            ScopeMissing: the token is for something else.
+            RunNotFound: there is none that the caller may know of.
+        """
+        caller.require(scope)
+        if not caller.sees_runs:
+            raise RunNotFound(name, self.shelf.folder)
+        return self.shelf.find(name)
+
+
+def _serving(request: Request) -> Serving:
+    serving: Serving = request.app.state.serving
+    return serving
+
+
+def _caller(request: Request, _: Annotated[object, Depends(_BEARER)]) -> Caller:
+    return _serving(request).door.caller(request.headers)
+
+
+Served = Annotated[Serving, Depends(_serving)]
+"""The server's state."""
+Asking = Annotated[Caller, Depends(_caller)]
+"""Whoever makes the request; nobody unknown comes past this."""

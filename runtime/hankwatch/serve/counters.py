@@ -1,0 +1,108 @@
+"""What a journal's events count to: the numbers of ``/metrics`` (ids never become labels)."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from hankwatch.events.catalogue import KNOWN_TYPES
+from hankwatch.events.envelope import Event
+from hankwatch.pages.fires import cost_of, count_of
+
+LATENCIES_S: Final = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+"""Upper bounds of the buckets in which fires are counted by how long they took."""
+_MAX_OPEN: Final = 10_000
+OTHER: Final = "other"
+
+
+@dataclass(slots=True)
+class Counters:
+    """Of whole journals, all runs together; memory does not grow with them."""
+
+    events: Counter[str] = field(default_factory=Counter)
+    """By type; those of no type of the contract are counted as ``other``."""
+    fires: Counter[str] = field(default_factory=Counter)
+    """Triggers of sentinels by what came of them: answered, failed."""
+    fired: int = 0
+    dropped: int = 0
+    """Triggers that did not fit into a queue."""
+    abandoned: int = 0
+    """Triggers given up at an end."""
+    calls: int = 0
+    """Model calls of sentinels that were unloaded."""
+    tokens: Counter[str] = field(default_factory=Counter)
+    """By direction, of agents and sentinels: ``(agent|sentinel) (input|output)``."""
+    agent_cost_usd: float = 0.0
+    """As far as it is known; a codon's at its end."""
+    sentinel_cost_usd: float = 0.0
+    """As far as it is known."""
+    watchdog: Counter[str] = field(default_factory=Counter)
+    """Actions: nudge, interrupt."""
+    latencies: list[int] = field(default_factory=lambda: [0] * (len(LATENCIES_S) + 1))
+    """Fires by how long they took, one for each bucket and one for all longer ones."""
+    latency_sum_s: float = 0.0
+    waiting: int = 0
+    """Triggers without an end so far: they wait or are being asked about."""
+    _open: dict[tuple[str, str, int], int] = field(default_factory=dict)
+    """Triggers without an end -> when they were triggered."""
+
+    def take(self, event: Event) -> None:
+        """Count one event."""
+        self.events[event.type if event.type in KNOWN_TYPES else OTHER] += 1
+        data = event.data
+        match event.type:
+            case "sentinel.triggered":
+                self.fired += 1
+                if len(self._open) < _MAX_OPEN:
+                    self._open[_key(event)] = event.at_ms
+            case "sentinel.output":
+                self._end(event, "answered")
+                self.sentinel_cost_usd += cost_of(data.get("cost")).known_usd
+                if isinstance(tokens := data.get("tokens"), dict):
+                    self._spend("sentinel", tokens.get("input"), tokens.get("output"))
+            case "sentinel.error":
+                self._of_error(event)
+            case "sentinel.unloaded":
+                self.dropped += count_of(data.get("droppedTriggers"))
+                self.calls += count_of(data.get("llmCallCount"))
+            case "token.usage" if data.get("isFinal") is True:  # the others add up to it
+                self.agent_cost_usd += cost_of(data.get("totalCost")).known_usd
+            case "token.usage":
+                self._spend("agent", data.get("inputTokens"), data.get("outputTokens"))
+            case "watchdog.nudge" | "watchdog.interrupt":
+                self.watchdog[event.type.partition(".")[2]] += 1
+            case _:
+                pass
+        self.waiting = len(self._open)
+
+    def _of_error(self, event: Event) -> None:
+        data = event.data
+        if data.get("errorType") == "abandoned":
+            self.abandoned += count_of(data.get("count"))
+            numbers = data.get("triggerNumbers")
+            for number in numbers if isinstance(numbers, list) else ():
+                self._open.pop((*_key(event)[:2], count_of(number)), None)
+        elif data.get("triggerNumber") is not None and data.get("errorType") != "file-write-failed":
+            self._end(event, "failed")
+
+    def _end(self, event: Event, outcome: str) -> None:
+        self.fires[outcome] += 1
+        began_ms = self._open.pop(_key(event), None)
+        if began_ms is not None:
+            took_s = max(0, event.at_ms - began_ms) / 1000
+            self.latencies[bucket_of(took_s, LATENCIES_S)] += 1
+            self.latency_sum_s += took_s
+
+    def _spend(self, who: str, taken: object, given: object) -> None:
+        self.tokens[f"{who} input"] += count_of(taken)
+        self.tokens[f"{who} output"] += count_of(given)
+
+
+def bucket_of(value: float, bounds: Sequence[float]) -> int:
+    """Which bucket a value falls into: the first whose bound it does not pass, or one behind the last."""
+    return next((index for index, bound in enumerate(bounds) if value <= bound), len(bounds))
+
+
+def _key(event: Event) -> tuple[str, str, int]:
+    data = event.data
+    return str(data.get("sentinelId")), str(data.get("codonId")), count_of(data.get("triggerNumber"))

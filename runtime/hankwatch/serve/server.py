@@ -1,0 +1,85 @@
+"""Listening: one socket, one application, an end within its time."""
+
+import logging
+import socket
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Final
+
+import anyio
+import uvicorn
+
+from hankwatch.core.errors import AddressTaken
+from hankwatch.core.tasks import task_group
+from hankwatch.serve.app import make_app
+from hankwatch.serve.context import Serving
+
+GRACE_S: Final = 3
+"""What requests that are under way have at the end."""
+_MAX_CONNECTIONS: Final = 1_024
+_MAX_HEAD_BYTES: Final = 32 * 1024
+_KEEP_ALIVE_S: Final = 15
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens.
+
+    Raises:
+        AddressTaken: it cannot; most often another process does there.
+    """
+    try:
+        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        return socket.create_server(address[:2], family=family, backlog=128)
+    except OSError as error:
+        raise AddressTaken(f"{host}:{port}", error.strerror or str(error)) from error
+
+
+def address_of(listening: socket.socket) -> str:
+    """Where a browser finds it; what listens everywhere is shown by its loopback address."""
+    host, port = listening.getsockname()[:2]
+    shown = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - shown, not bound
+    return f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"
+
+
+class _Uvicorn(uvicorn.Server):
+    """Leaves signals to whoever owns the process."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+@asynccontextmanager
+async def serving_on(listening: socket.socket, serving: Serving) -> AsyncIterator[None]:
+    """Requests are answered while this is entered; at its end streams are closed, and requests have ``GRACE_S``."""
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    config = uvicorn.Config(
+        make_app(serving),
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        lifespan="on",
+        http="h11",
+        ws="none",
+        limit_concurrency=_MAX_CONNECTIONS,
+        timeout_keep_alive=_KEEP_ALIVE_S,
+        timeout_graceful_shutdown=GRACE_S,
+        h11_max_incomplete_event_size=_MAX_HEAD_BYTES,
+    )
+    server = _Uvicorn(config)
+    async with task_group() as tasks:
+        tasks.start_soon(_serve, server, listening)
+        while not server.started:
+            await serving.clock.sleep(0.01)
+        try:
+            yield
+        finally:
+            serving.streams.close()
+            server.should_exit = True
+
+
+async def _serve(server: uvicorn.Server, listening: socket.socket) -> None:
+    """To its own end, which ``should_exit`` asks for: a cancelled one would leave its connections as they are."""
+    with anyio.CancelScope(shield=True):
+        await server.serve(sockets=[listening])

@@ -1,0 +1,186 @@
+"""The executions that are served: found by name, followed by reading what their journals have more than before."""
+
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from hankwatch.core.contain import contain
+from hankwatch.core.errors import RunNotFound
+from hankwatch.events.envelope import Event
+from hankwatch.pages.facts import RunFacts
+from hankwatch.pages.fold import RunFold
+from hankwatch.runner.execution import Execution, executions, open_execution, run_ids
+from hankwatch.runner.layout import Layout
+from hankwatch.runner.state import RunState, fold
+from hankwatch.runner.summary import is_live
+from hankwatch.serve.counters import Counters
+from hankwatch.stream.reader import JournalReader
+
+_KEPT: Final = 256
+"""Executions whose folds are kept; the one that was asked for longest ago is folded anew when it is asked for."""
+_MAX_RUNS: Final = 1_000
+"""Of one journal, those that are told apart by where they begin."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Where a run stands in its journal: behind ``after``, up to ``until``."""
+
+    run: str
+    after: int
+    until: int | None = None
+    """None: to the end."""
+
+
+@dataclass(slots=True)
+class Followed:
+    """One execution's journal, folded as far as it was read; ``catch_up`` blocks and may be called by any thread."""
+
+    execution: Execution
+    cursor: int = 0
+    """How far it is folded."""
+    unreadable: str | None = None
+    """Why it could not be read, or None."""
+    counters: Counters = field(default_factory=Counters)
+    state: RunState = field(default_factory=RunState)
+    spans: list[Span] = field(default_factory=list)
+    _fold: RunFold = field(default_factory=RunFold)
+    _identity: tuple[int, int] | None = None
+    _reader: JournalReader = field(init=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        self._reader = JournalReader(self.journal)
+
+    @property
+    def journal(self) -> Path:
+        return self.execution.layout.journal
+
+    @property
+    def live(self) -> bool:
+        """Whether a process is at it."""
+        return is_live(self.journal)
+
+    @property
+    def bad_lines(self) -> int:
+        return self._reader.bad_lines
+
+    def catch_up(self) -> int:
+        """Fold what was written since; how many bytes that was."""
+        before = self.cursor
+        with self._lock, contain(self._note):
+            self.unreadable = None
+            if not self._is_same():
+                self._begin()
+            for event in self._reader.read(self.cursor):
+                self._take(event)
+        return self.cursor - before
+
+    def facts(self, run: str | None = None) -> RunFacts:
+        """The facts of a run, by default of the latest one."""
+        live = self.live
+        with self._lock:
+            latest = self._fold.facts(live=live)
+        if run in {None, latest.run_id}:
+            facts = latest
+        else:
+            earlier = RunFold(run)
+            for event in JournalReader(self.journal).read():
+                earlier.take(event)
+            facts = earlier.facts(live=False)
+        facts.bad_lines = self.bad_lines
+        facts.misfits += self._reader.flags["payload-misfit"]
+        return facts
+
+    def span(self, run: str | None) -> Span:
+        """Where a run stands; None is the whole journal."""
+        return next((span for span in self.spans if span.run == run), Span(run or "", 0))
+
+    def _note(self, error: Exception) -> None:
+        if not isinstance(error, FileNotFoundError):  # before its first event there is none
+            self.unreadable = error.strerror if isinstance(error, OSError) else type(error).__name__
+
+    def _is_same(self) -> bool:
+        status = os.stat(self.journal)  # noqa: PTH116 - asked with every request
+        before, self._identity = self._identity, (status.st_dev, status.st_ino)
+        return before == self._identity and status.st_size >= self.cursor
+
+    def _begin(self) -> None:
+        self.cursor = 0
+        self.counters, self.state, self._fold, self.spans = Counters(), RunState(), RunFold(), []
+        self._reader = JournalReader(self.journal)
+
+    def _take(self, event: Event) -> None:
+        if event.type == "state.transition":
+            with contain(lambda _: None):  # a foreign journal can say anything; the facts count it
+                self.state = fold((event,), self.state)
+            if event.data.get("transitionType") == "RunStarted" and len(self.spans) < _MAX_RUNS:
+                if self.spans:
+                    last = self.spans[-1]
+                    self.spans[-1] = Span(last.run, last.after, self.cursor)
+                self.spans.append(Span(str(event.data.get("runId")), self.cursor))
+        self.counters.take(event)
+        self._fold.take(event)
+        self.cursor = event.cursor
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What an id of a request means."""
+
+    followed: Followed
+    run: str | None
+    """The run it names; None for the execution's latest."""
+
+
+class Shelf:
+    """The executions of a folder, or the one execution that the folder is; used by any thread.
+
+    Args:
+        folder: Nothing outside of it is ever served.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder.absolute()
+        self._followed: OrderedDict[Path, Followed] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def executions(self) -> Iterator[Followed]:
+        """All of them, the one whose latest run began last first; not caught up."""
+        if Layout(self.folder).managed.is_dir():
+            yield self._follow(open_execution(self.folder))
+            return
+        for execution in executions(self.folder):
+            yield self._follow(execution)
+
+    def find(self, name: str) -> Named:
+        """What a whole id of an execution or run means, caught up; ``latest`` is the one that began last.
+
+        Raises:
+            RunNotFound: nothing has it.
+        """
+        for followed in self.executions():
+            if name in {"latest", followed.execution.name}:
+                followed.catch_up()
+                return Named(followed, None)
+            if name in run_ids(followed.execution):
+                followed.catch_up()
+                return Named(followed, name)
+        for followed in tuple(self._followed.values()):  # a run that started no agent has no folder
+            if any(span.run == name for span in followed.spans):
+                followed.catch_up()
+                return Named(followed, name)
+        raise RunNotFound(name, self.folder)
+
+    def _follow(self, execution: Execution) -> Followed:
+        with self._lock:
+            root = execution.layout.root
+            found = self._followed.pop(root, None) or Followed(execution)
+            self._followed[root] = found
+            if len(self._followed) > _KEPT:
+                self._followed.popitem(last=False)
+            return found

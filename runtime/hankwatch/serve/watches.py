@@ -1,0 +1,251 @@
+"""REST of watches (spec watches 7): thin over the one service that everybody uses."""
+
+from dataclasses import asdict
+from datetime import datetime
+from typing import Annotated, Any, Final
+
+import anyio.to_thread
+from fastapi import APIRouter, Body, Path, Query
+from pydantic import BaseModel
+from starlette.responses import JSONResponse, Response
+
+from hankwatch.serve.context import Asking, Served, Serving
+from hankwatch.watches.delivery import Delivery
+from hankwatch.watches.evaluation import Evaluation
+from hankwatch.watches.requests import read_edit, read_request
+from hankwatch.watches.service import described
+from hankwatch.watches.specs import CheckSpec, CommandSpec, DocumentSpec, EventSpec, TimeSpec
+from hankwatch.watches.watch import Status
+
+router = APIRouter(prefix="/api", tags=["watches"])
+WatchView = dict[str, Any]
+"""A watch as it is listed everywhere; keys are snake_case."""
+WatchId = Annotated[str, Path(max_length=200)]
+WRITTEN: Final = {
+    "condition": "the deploy has finished",
+    "verifier": {"type": "document", "path": "deploy.json", "pointer": "/status"},
+    "expires_in_s": 3600,
+}
+Written = Annotated[dict[str, Any], Body(openapi_examples={"a file": {"value": WRITTEN}})]
+Edited = Annotated[dict[str, Any], Body(openapi_examples={"more often": {"value": {"interval_s": 10}}})]
+
+
+class WatchPage(BaseModel):
+    """Some watches by id, and whether watches are checked at all."""
+
+    watches: list[WatchView]
+    next: str | None
+    """The id to go on behind; None at the end."""
+    last_loop_at: datetime | None
+    """When an engine last looked; None when none ever did."""
+    lag_s: float
+    """How long the most overdue watch has waited."""
+
+
+class EvaluationView(BaseModel):
+    """One check, as it was decided on."""
+
+    watch_id: str
+    number: int
+    generation: int
+    observed_at: datetime
+    late_s: float
+    outcome: str
+    reason: str
+    digest: str
+    text: str
+    evidence: str
+    error: str | None
+
+    @classmethod
+    def of(cls, evaluation: Evaluation) -> "EvaluationView":
+        return cls(**asdict(evaluation))
+
+
+class NotificationView(BaseModel):
+    """Something that a watch has to tell its owner."""
+
+    id: str
+    watch_id: str
+    signal: str
+    session: str | None
+    created_at: datetime
+    status: str
+    reason: str | None
+    content: dict[str, Any]
+
+    @classmethod
+    def of(cls, told: Delivery) -> "NotificationView":
+        return cls(
+            id=told.id,
+            watch_id=told.watch_id,
+            signal=told.signal.value,
+            session=told.session,
+            created_at=told.created_at,
+            status=told.status.value,
+            reason=told.reason,
+            content=dict(told.content),
+        )
+
+
+class VerifierView(BaseModel):
+    """One way to find out whether a condition holds."""
+
+    type: str
+    name: str | None
+    """Of a registered check."""
+    version: str | None
+    description: str
+    trust: str
+    """``safe``: agents may use it; ``operator``: others only propose it."""
+    cost: str
+    parameters: dict[str, Any]
+    """JSON Schema of the verifier, of a check's ``args``."""
+
+
+@router.get("/watches")
+async def list_watches(
+    serving: Served,
+    caller: Asking,
+    *,
+    prefix: Annotated[str, Query(max_length=200, description="Of the ids.")] = "",
+    session: Annotated[str | None, Query(max_length=4_096)] = None,
+    status: Annotated[list[Status], Query(description="Repeat it for several; all by default.")] = list(Status),  # noqa: B006 - FastAPI copies it
+    after: Annotated[str, Query(max_length=200, description="Only ids behind this one.")] = "",
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 200,
+) -> WatchPage:
+    """The watches that the caller may read."""
+    caller.require("watches:read")
+    watches = await serving.watches.list_watches(caller.principal, prefix, session=session, statuses=status)
+    found = [watch for watch in watches if watch.id > after]
+    liveness = await anyio.to_thread.run_sync(
+        serving.watches.store.liveness, serving.scope, serving.watches.evaluator.now()
+    )
+    return WatchPage(
+        watches=[described(watch) for watch in found[:limit]],
+        next=found[limit - 1].id if len(found) > limit else None,
+        last_loop_at=liveness.last_loop_at,
+        lag_s=liveness.lag_s,
+    )
+
+
+@router.post("/watches", status_code=201, responses={200: {"model": WatchView, "description": "There was one."}})
+async def create_watch(written: Written, serving: Served, caller: Asking) -> Response:
+    """Arm a watch, or propose it; an identical live one is returned instead with 200."""
+    caller.require("watches:write")
+    armed = await serving.watches.create_watch(caller.principal, read_request(written))
+    return JSONResponse(described(armed.watch), 201 if armed.is_new else 200)
+
+
+@router.get("/watches/{watch_id}")
+async def get_watch(watch_id: WatchId, serving: Served, caller: Asking) -> WatchView:
+    """One watch."""
+    caller.require("watches:read")
+    return described(await serving.watches.get(caller.principal, watch_id))
+
+
+@router.patch("/watches/{watch_id}")
+async def update_watch(watch_id: WatchId, written: Edited, serving: Served, caller: Asking) -> WatchView:
+    """Change only what is given; null clears."""
+    caller.require("watches:write")
+    return described(await serving.watches.update_watch(caller.principal, watch_id, read_edit(written)))
+
+
+@router.delete("/watches/{watch_id}", status_code=204)
+async def delete_watch(watch_id: WatchId, serving: Served, caller: Asking) -> None:
+    """Cancel a watch and forget it."""
+    caller.require("watches:write")
+    await serving.watches.cancel_watch(caller.principal, watch_id)  # which says whether there is one
+    await serving.watches.clear_watch(caller.principal, watch_id)
+
+
+@router.post("/watches/{watch_id}/check")
+async def check_watch(watch_id: WatchId, serving: Served, caller: Asking) -> WatchView:
+    """Check it now, and wait for that."""
+    caller.require("watches:write")
+    return described(await serving.watches.evaluate_now(caller.principal, watch_id))
+
+
+@router.post("/watches/{watch_id}/cancel")
+async def cancel_watch(watch_id: WatchId, serving: Served, caller: Asking) -> WatchView:
+    """End it; once this is answered nothing of it fires or wakes."""
+    caller.require("watches:write")
+    return described(await serving.watches.cancel_watch(caller.principal, watch_id))
+
+
+@router.post("/watches/{watch_id}/approve")
+async def approve_watch(watch_id: WatchId, serving: Served, caller: Asking) -> WatchView:
+    """Activate a proposal and check it at once; what that finds stands in the answer."""
+    caller.require("watches:write")
+    return described(await serving.watches.approve(caller.principal, watch_id))
+
+
+@router.post("/watches/{watch_id}/reject")
+async def reject_watch(watch_id: WatchId, serving: Served, caller: Asking) -> WatchView:
+    """End a proposal without activating it."""
+    caller.require("watches:write")
+    return described(await serving.watches.reject(caller.principal, watch_id))
+
+
+@router.get("/watches/{watch_id}/evaluations")
+async def list_evaluations(
+    watch_id: WatchId, serving: Served, caller: Asking, limit: Annotated[int, Query(ge=1, le=1_000)] = 100
+) -> list[EvaluationView]:
+    """Its latest checks, newest first."""
+    caller.require("watches:read")
+    return [EvaluationView.of(one) for one in await serving.watches.evaluations(caller.principal, watch_id, limit)]
+
+
+@router.get("/notifications")
+async def list_notifications(
+    serving: Served, caller: Asking, limit: Annotated[int, Query(ge=1, le=1_000)] = 100
+) -> list[NotificationView]:
+    """What the caller's watches have to tell, newest first."""
+    caller.require("watches:read")
+    return [NotificationView.of(told) for told in await serving.watches.notifications(caller.principal, limit)]
+
+
+@router.get("/verifiers")
+def list_verifiers(serving: Served, caller: Asking) -> list[VerifierView]:
+    """What can be checked, and how it is written."""
+    caller.require("watches:read")
+    return [*_types(), *_checks(serving)]
+
+
+_TYPES: Final[tuple[tuple[type[BaseModel], str, str], ...]] = (
+    (EventSpec, "safe", "cheap"),
+    (TimeSpec, "safe", "cheap"),
+    (DocumentSpec, "safe", "cheap"),
+    (CommandSpec, "operator", "process"),
+    (CheckSpec, "operator", "remote"),
+)
+
+
+def _types() -> list[VerifierView]:
+    return [
+        VerifierView(
+            type=spec.__name__.removesuffix("Spec").lower(),
+            name=None,
+            version=None,
+            description=(spec.__doc__ or "").strip(),
+            trust=trust,
+            cost=cost,
+            parameters=spec.model_json_schema(),
+        )
+        for spec, trust, cost in _TYPES
+    ]
+
+
+def _checks(serving: Serving) -> list[VerifierView]:
+    return [
+        VerifierView(
+            type="check",
+            name=check.name,
+            version=check.version,
+            description=check.description,
+            trust=check.trust.value,
+            cost=check.cost.value,
+            parameters=dict(check.parameters),
+        )
+        for check in serving.watches.verifiers.checks
+    ]

@@ -175,7 +175,7 @@ OVER_HTTP = {
     "quality-observer": ["except Exception:", '@patch("src.mailer.send"', "List at most five findings"],
     "shell-error-watch": ["9 shell commands failed", "AssertionError: 3 != 2", "Group the failures by cause"],
     "sweep": ["codon.completed", '"success": true', "Write exactly three lines"],
-    "watchdog-review": ["In round 5 the watchdog ended the turn", "6 times in its text", "four lines"],
+    "watchdog-review": ["In round 5 the watchdog would have ended, but only observes", "6 times in its text"],
 }
 
 

@@ -156,6 +156,7 @@ async def test_a_watchdog_that_observes_tells_and_does_nothing(tmp_path: Path) -
     ran, agent = await play(tmp_path, [INIT, *rounds, *chants, *BY_ITSELF], watchdog={"mode": "observe"})
     assert ("escalation", "call_repetition", None) in nudges(ran)
     assert len(ran.of("watchdog.interrupt")) == 1
+    assert {event.data["observed"] for event in ran.of("watchdog.nudge", "watchdog.interrupt")} == {True}
     assert agent.told() == []
     assert ran.completed()["success"] is True
 

@@ -159,6 +159,8 @@ class WatchdogNudge(CodonPayload):
     """Trigger, count, tools; never whole arguments."""
     delivered: Maybe[bool] = None
     """False when the agent can take no nudge."""
+    observed: Maybe[bool] = None
+    """True when the watchdog only tells what it would do."""
 
 
 class WatchdogInterrupt(CodonPayload):
@@ -168,6 +170,8 @@ class WatchdogInterrupt(CodonPayload):
     round: Count
     trigger: str
     detail: JsonObject
+    observed: Maybe[bool] = None
+    """True when the watchdog only tells what it would do."""
 
 
 class WatchSignal(Payload):

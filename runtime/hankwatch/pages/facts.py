@@ -1,5 +1,6 @@
 """The facts of one run, in bounded memory; report and console share them."""
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 from hankwatch.pages.bins import Bins
@@ -38,6 +39,8 @@ class Intervention:
     """What the agent was told; empty for an interrupt."""
     detail: Excerpt
     delivered: bool
+    observed: bool
+    """It was only told, and nothing was done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +96,8 @@ class RunFacts:
     interrupts: int = 0
     undelivered: int = 0
     """Nudges that the agent could not take."""
+    observed: Counter[str] = field(default_factory=Counter)
+    """How many were only told, of each kind: ``nudge``, ``interrupt``."""
     checkpoints: int = 0
     budget: BudgetFacts | None = None
     """As the run told it last; None without limits."""

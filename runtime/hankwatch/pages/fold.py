@@ -195,6 +195,8 @@ class RunFold:
         facts.interrupts += kind == "interrupt"
         undelivered = data.get("delivered") is False
         facts.undelivered += undelivered
+        observed = data.get("observed") is True
+        facts.observed[kind] += observed
         facts.interventions.add(
             Intervention(
                 facts.interventions.count + 1,
@@ -206,6 +208,7 @@ class RunFold:
                 Excerpt.of(str(data.get("text") or ""), self._limits.payload_chars),
                 Excerpt.of(_flat(data.get("detail")), self._limits.payload_chars),
                 not undelivered,
+                observed,
             )
         )
 

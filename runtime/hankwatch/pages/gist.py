@@ -85,7 +85,8 @@ def evidence(detail: Any) -> str:
 
 
 def _finding(data: EventData) -> str:
-    return f"{data.get('trigger')} in round {data.get('round')}, {evidence(data.get('detail'))}".removesuffix(", ")
+    found = f"{data.get('trigger')} in round {data.get('round')}, {evidence(data.get('detail'))}".removesuffix(", ")
+    return f"{found} (observed only)" if data.get("observed") is True else found
 
 
 def _list(data: EventData, key: str) -> list[Any]:

@@ -64,11 +64,18 @@ def _of_run(facts: RunFacts) -> Iterator[Problem]:
         more = command(facts, "tail", "RUN", "--type", "error")
         yield Problem("warning", f"{plural(facts.failures.left_out, 'further error')}", command=more)
     if facts.interrupts:
-        title = f"The watchdog interrupted the agent {_times(facts.interrupts)}"
+        title = _acted("interrupted", facts.interrupts, facts.observed["interrupt"])
         yield Problem("warning", title, target="watchdog")
     if facts.nudges:
         note = f", {facts.undelivered} of them not delivered" if facts.undelivered else ""
-        yield Problem("warning", f"The watchdog nudged the agent {_times(facts.nudges)}{note}", target="watchdog")
+        yield Problem("warning", _acted("nudged", facts.nudges, facts.observed["nudge"]) + note, target="watchdog")
+
+
+def _acted(done: str, count: int, observed: int) -> str:
+    if observed == count:
+        return f"The watchdog only observes: it would have {done} the agent {_times(count)}"
+    note = f", {observed} of them only observed" if observed else ""
+    return f"The watchdog {done} the agent {_times(count)}{note}"
 
 
 def _of_sentinels(facts: RunFacts) -> Iterator[Problem]:

@@ -35,6 +35,7 @@ class Reins:
     over: bool = False
     """The agent has stated its result: nothing reaches it any more."""
     _lost: int = 0
+    _is_writing: bool = False
     _waiting: deque[Word] = field(default_factory=deque)
     _more: anyio.Event = field(default_factory=anyio.Event)
     _owed: int = 0
@@ -48,22 +49,28 @@ class Reins:
         return True
 
     async def next_word(self) -> Word:
-        """Wait for the next one to write."""
+        """Wait for the next one to write; ``written`` follows, or the turn ends before it is taken."""
         while not self._waiting:
             self._more = anyio.Event()
             await self._more.wait()
         word = self._waiting.popleft()
         self._owed += word.interrupts
+        self._is_writing = True
         return word
+
+    def written(self, *, taken: bool) -> None:
+        """The last word was written, or the agent reads no more."""
+        self._is_writing = False
+        self._lost += not taken
 
     @property
     def lost(self) -> int:
-        """Words that were not written before the agent stated a result."""
-        return self._lost + len(self._waiting)
+        """Words that the agent did not take, or that were not written before it stated a result."""
+        return self._lost + len(self._waiting) + self._is_writing
 
     def ends_with_result(self) -> bool:
         """Note a result of the agent: whether it ends the turn, and not only a step that was interrupted."""
-        self._lost = self.lost
+        self._lost += len(self._waiting)
         self._waiting.clear()
         self.over = not self._owed
         self._owed = max(0, self._owed - 1)

@@ -128,8 +128,8 @@ class Turn:
             child.close_stdin()
             return
         while True:  # until the child has ended
-            for line in (await self.reins.next_word()).lines:
-                await child.send(line)
+            word = await self.reins.next_word()
+            self.reins.written(taken=all([await child.send(line) for line in word.lines]))
 
     async def _end_on_stop(self, child: Child) -> None:
         asked = anyio.Event()

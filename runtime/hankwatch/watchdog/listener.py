@@ -132,6 +132,7 @@ class Watchdog:
         detail = dict(action.detail) if parent is None else {**action.detail, "parentToolUseId": parent}
         steering = self._steering if parent is None else None
         told: dict[str, Any] = {"codon_id": self._codon_id, "round": action.round, "trigger": action.trigger}
+        told["observed"] = None if steering else True
         match action:
             case Nudge():
                 delivered = steering.nudge(action.kind, action.text) if steering else not self._steering

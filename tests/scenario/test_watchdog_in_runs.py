@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.support.claude_standin import REQUIRED
-from tests.support.hanks import codon, hank
+from tests.support.hanks import codon, hank, loop
 from tests.support.runs import STANDIN, Ran, Standin, killed_after, run_here, stand_in, write_hank
 
 from hankwatch.agent import WatchdogPolicy, set_default_watchdog
@@ -261,3 +261,12 @@ async def test_a_codon_s_own_watchdog_goes_before_that_of_the_hank(tmp_path: Pat
     path = write_hank(tmp_path / "hank", files={"hank.json": hank(one, codon("two"), watchdog={"mode": "observe"})})
     ran = await run_here(path, tmp_path / "run", environ=agent.environ)
     assert [event.data["codonId"] for event in ran.of("watchdog.nudge")] == ["two"]
+
+
+async def test_in_a_loop_each_iteration_is_watched_by_itself(tmp_path: Path) -> None:
+    rounds = [line for n in range(4) for line in failing(f"c{n}")]
+    agent = stand_in(tmp_path / "agent", INIT, *rounds, *BY_ITSELF)
+    again = loop(codon(watchdog={"mode": "observe"}))
+    path = write_hank(tmp_path / "hank", files={"hank.json": hank(again)})
+    ran = await run_here(path, tmp_path / "run", environ=agent.environ)
+    assert [(e.data["codonId"], e.data["round"]) for e in ran.of("watchdog.nudge")] == [("one#0", 3), ("one#1", 3)]

@@ -138,7 +138,7 @@ class View:
                 self._run_id = event.data.get("runId")
         elif event.type.startswith("sentinel."):
             self._of_sentinel(event)
-        elif event.type == "watchdog.nudge":
+        elif event.type == "watchdog.nudge" and not event.data.get("observed"):
             self._count_nudge()
         elif event.type == "server.idle":
             self._idle = str(event.data.get("message"))

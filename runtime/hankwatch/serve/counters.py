@@ -45,6 +45,8 @@ class Counters:
     """Triggers without an end so far: they wait or are being asked about."""
     _open: dict[tuple[str, str, int], int] = field(default_factory=dict)
     """Triggers without an end -> when they were triggered."""
+    _used: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Codons without an end -> their tokens so far."""
 
     def take(self, event: Event) -> None:
         """Count one event."""
@@ -65,10 +67,8 @@ class Counters:
             case "sentinel.unloaded":
                 self.dropped += count_of(data.get("droppedTriggers"))
                 self.calls += count_of(data.get("llmCallCount"))
-            case "token.usage" if data.get("isFinal") is True:  # the others add up to it
-                self.agent_cost_usd += cost_of(data.get("totalCost")).known_usd
             case "token.usage":
-                self._spend("agent", data.get("inputTokens"), data.get("outputTokens"))
+                self._of_usage(event)
             case "watchdog.nudge" | "watchdog.interrupt":
                 self.watchdog[event.type.partition(".")[2]] += 1
             case _:
@@ -84,6 +84,20 @@ class Counters:
                 self._open.pop((*_key(event)[:2], count_of(number)), None)
         elif data.get("triggerNumber") is not None and data.get("errorType") != "file-write-failed":
             self._end(event, "failed")
+
+    def _of_usage(self, event: Event) -> None:
+        """Increments as they come; a final one adds what they have left out."""
+        data, codon_id = event.data, str(event.data.get("codonId"))
+        taken, given = count_of(data.get("inputTokens")), count_of(data.get("outputTokens"))
+        before = self._used.get(codon_id, (0, 0))
+        if data.get("isFinal") is True:
+            self.agent_cost_usd += cost_of(data.get("totalCost")).known_usd
+            self._used.pop(codon_id, None)
+            self._spend("agent", max(0, taken - before[0]), max(0, given - before[1]))
+        else:
+            if codon_id in self._used or len(self._used) < _MAX_OPEN:
+                self._used[codon_id] = before[0] + taken, before[1] + given
+            self._spend("agent", taken, given)
 
     def _end(self, event: Event, outcome: str) -> None:
         self.fires[outcome] += 1

@@ -27,6 +27,7 @@ from hankwatch.runner.execution import executions
 from hankwatch.runner.layout import Layout
 from hankwatch.runner.lookups import Executions
 from hankwatch.runner.wakes import Wake, WakeDesk, WatchJournal
+from hankwatch.runner.waking import WakeRuns
 from hankwatch.settings import Settings
 from hankwatch.watches.authority import LocalAuthorizer
 from hankwatch.watches.bounds import Defaults
@@ -119,10 +120,12 @@ class EngineRoom:
     Args:
         watching: The watches.
         folder: An execution, or a folder of them; None for all.
+        wake_runs: Runs the wakes of executions where no run is live.
     """
 
     watching: Watching
-    folder: Path | None = None
+    folder: Path | None
+    wake_runs: WakeRuns
     _feeds: dict[str, Feed] = field(default_factory=dict)
 
     async def run(self) -> None:
@@ -133,8 +136,9 @@ class EngineRoom:
             for part in (engine.run, deliverer.run, self.watching.listener().run):
                 tasks.start_soon(part)
             while True:
+                await self.wake_runs.start(scope, tasks)
                 await self.watching.clock.sleep(LOOK_S)
-                engine.scope = deliverer.scope = await anyio.to_thread.run_sync(self._look)
+                engine.scope = deliverer.scope = scope = await anyio.to_thread.run_sync(self._look)
                 feeds[:] = self._feeds.values()
 
     def _look(self) -> Scope:

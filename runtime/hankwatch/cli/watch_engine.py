@@ -1,6 +1,7 @@
 """``watch engine``: checks and delivers in the foreground (spec watches 7)."""
 
 import signal
+import sys
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -16,18 +17,21 @@ from hankwatch.core.clock import SystemClock
 from hankwatch.core.errors import UsageError
 from hankwatch.core.tasks import task_group
 from hankwatch.core.text import shorten
+from hankwatch.runner.waking import WakeRuns
 from hankwatch.watches.decide import Decision
 from hankwatch.watching import EngineRoom, open_watching
 
 _INTERRUPTED: Final = 130
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SHOWN_CHARS: Final = 160
+_HANKWATCH: Final = (sys.executable, "-c", "from hankwatch.cli.main import main; main()")
 
 
 def engine(folder: Path | None, *, config: Path | None, as_json: bool, verbose: int) -> int:
     """Check and deliver until interrupted; 130 then."""
     if folder is not None and not folder.is_dir():
         raise UsageError(f"{folder} is no folder", hint="name an execution directory, or a folder of them")
+    config = None if config is None else config.resolve()  # runs that it starts stand elsewhere
     return anyio.run(partial(_engine, folder, config, _Shown(as_json=as_json, is_quiet=verbose < 0)))
 
 
@@ -74,7 +78,16 @@ async def _engine(folder: Path | None, config: Path | None, shown: _Shown) -> in
     settings, environ = cli_settings(config)
     async with open_watching(settings, environ, clock=SystemClock()) as watching:
         watching.evaluator.on_decision = shown.decided
-        room = EngineRoom(watching, folder)
+        options = [] if config is None else ["--config", str(config)]
+        wake_runs = WakeRuns(
+            watching.outbox,
+            watching.clock,
+            watching.now,
+            [*_HANKWATCH, "-q", "run", "--wake", "--headless", *options, "--execution"],
+            environ,
+            say=shown.say,
+        )
+        room = EngineRoom(watching, folder, wake_runs)
         async with task_group() as tasks:
             tasks.start_soon(_until_signal, tasks.cancel_scope)
             tasks.start_soon(room.run)

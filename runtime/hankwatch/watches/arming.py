@@ -116,7 +116,7 @@ def _deadline(
     window_s = request.expires_in_s or row.default_window_s
     if window_s is None:
         return None, [f"expires_in_s: must be given, one of {numbers(row.windows_s or ())}"]
-    if request.expires_in_s is None and isinstance(spec, TimeSpec) and spec.at is not None:
+    if request.expires_in_s is None and isinstance(spec, TimeSpec) and spec.at is not None and spec.at.tzinfo:
         window_s = max(window_s, (spec.at - now).total_seconds() + MINUTE_S)  # else it ends before its instant
     return now + timedelta(seconds=window_s), window_faults(window_s, row)
 

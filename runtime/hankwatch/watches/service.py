@@ -358,7 +358,8 @@ def described(watch: Watch) -> dict[str, Any]:
     """A watch as it is listed everywhere: what was asked for, how it stands, and the seeds' word for it."""
     record: dict[str, Any] = orjson.loads(encode(watch))
     del record["cursor"]
-    return {**record, "state": state_word(watch)}
+    several = {name: sorted(record[name]) for name in ("actions", "notify_on")}
+    return {**record, **several, "state": state_word(watch)}
 
 
 def state_word(watch: Watch) -> str:

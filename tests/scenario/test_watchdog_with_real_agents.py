@@ -31,15 +31,15 @@ def server() -> Iterator[AgentModelServer]:
         yield running
 
 
-async def play(name: str, tmp_path: Path, server: AgentModelServer, **watchdog: object) -> Ran:
+async def play(name: str, tmp_path: Path, server: AgentModelServer, *flags: str) -> Ran:
     home = tmp_path / "home"
     home.mkdir()
     path = find(name)
     assert path is not None
     agent, model = program(name, path, home, server.url)
     env = {**clean_environment(home), **getattr(agent, "env", {})}
-    policy = {"nudge_text": NUDGE, "break_loop_text": NUDGE, **watchdog}
-    spec = {"name": name, "command": [path], "env": env}
+    policy = {"nudge_text": NUDGE, "break_loop_text": NUDGE}
+    spec = {"name": name, "command": [path, *flags], "env": env}
     hank = write_hank(tmp_path / "hank", codon(agent=spec, model=model, watchdog=policy))
     return await run_here(hank, tmp_path / "run", environ=env)
 
@@ -72,3 +72,17 @@ async def test_an_agent_that_repeats_what_it_says_is_told_and_recovers(
     if name not in MUTE:
         assert ran.completed()["success"] is True, ran.of("error")
         assert said[-1] == "Now I see."
+
+
+async def test_claude_is_broken_off_while_it_writes_with_partial_messages(
+    tmp_path: Path, server: AgentModelServer
+) -> None:
+    if find("claude") is None:
+        pytest.skip("claude is not installed")
+    server.script = [Step(f"{AGAIN} " * 12, shell="sleep 30"), Step("Given up.")]
+    server.reactions = {NUDGE: Step("Now I see.")}
+    ran = await play("claude", tmp_path, server, "--include-partial-messages")
+    types = [e.type for e in ran.of("watchdog.nudge", "assistant.action")]
+    assert types[0] == "watchdog.nudge", "it comes before the message is whole"
+    assert ran.completed()["success"] is True, ran.of("error")
+    assert ran.of("assistant.action")[-1].data["content"] == "Now I see."

@@ -16,7 +16,7 @@ from hankwatch.bench.check import capture as capturing
 from hankwatch.bench.check.capture import capture, run_events
 from hankwatch.bench.check.seen import observe
 from hankwatch.bench.sources import open_source
-from hankwatch.core.errors import UsageError
+from hankwatch.core.errors import InfrastructureError, UsageError
 from hankwatch.core.redaction import Redactor
 from hankwatch.runner.execution import open_execution
 
@@ -136,6 +136,21 @@ async def test_what_has_changed_or_gone_since_is_told(fixtures: Path, tmp_path: 
     with pytest.raises(UsageError, match="is gone"):
         made(ran, tmp_path / "other")
     assert not (tmp_path / "other").exists()
+
+
+async def test_a_disk_that_fills_up_leaves_no_half_of_a_check(
+    fixtures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    ran = await run_here(fixtures / "sentinel-sweep", tmp_path / "run")
+    with monkeypatch.context() as disk:
+        disk.setattr("hankwatch.bench.check.capture._write_check", full)
+        with pytest.raises(InfrastructureError, match="No space left"):
+            made(ran, tmp_path / "made")
+    assert not (tmp_path / "made").exists()
+    assert made(ran, tmp_path / "made").path.exists()
 
 
 @pytest.mark.slow

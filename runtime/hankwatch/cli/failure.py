@@ -1,25 +1,14 @@
 """What people see when a command fails: a stable code and a hint, never a traceback (spec cli)."""
 
-import errno
 from collections.abc import Iterator
 
 from typer.exceptions import TyperException
 
 from hankwatch.cli.output import ReaderGone, print_error, print_fault, stderr
-from hankwatch.core.errors import HankwatchError, InfrastructureError, UsageError
+from hankwatch.core.errors import HankwatchError, InfrastructureError, UsageError, blames_path
 
 _INTERRUPTED = 130
 _INTERNAL = 3
-_OF_PATHS = {
-    errno.EACCES,
-    errno.EISDIR,
-    errno.ELOOP,
-    errno.ENAMETOOLONG,
-    errno.ENOENT,
-    errno.ENOTDIR,
-    errno.EPERM,
-}
-"""What is wrong with a path that was given; everything else is the machine's state."""
 
 
 def explain(error: Exception) -> int:
@@ -40,7 +29,7 @@ def explain(error: Exception) -> int:
         return UsageError.exit_code
     if isinstance(first, OSError):
         print_fault("system", str(first), "the system refused; mend what it names and try again", stderr())
-        return UsageError.exit_code if first.errno in _OF_PATHS else InfrastructureError.exit_code
+        return UsageError.exit_code if blames_path(first) else InfrastructureError.exit_code
     hint = "this is a defect of hankwatch; --debug shows where"
     print_fault("internal", f"{type(first).__name__}: {first}", hint, stderr())
     return _INTERNAL

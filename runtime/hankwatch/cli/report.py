@@ -7,7 +7,7 @@ from pathlib import Path
 from hankwatch.bench.sources import Source, open_source
 from hankwatch.cli import output
 from hankwatch.cli.settings import cli_settings
-from hankwatch.core.errors import UsageError
+from hankwatch.core.errors import UsageError, not_written
 from hankwatch.core.files import open_folder_below, replace_at, replace_file
 from hankwatch.llm.recorded import RecordedCalls
 from hankwatch.options import base_dir
@@ -106,7 +106,8 @@ def _write(page: str, facts: RunFacts, source: Source, execution: Execution | No
     """Where the page is now.
 
     Raises:
-        UsageError: it could not be written there.
+        UsageError: it cannot be written there.
+        InfrastructureError: there is no room for it.
     """
     path = out or Path(f"{source.path.name.partition('.')[0]}.report.html")
     if path.exists() and not path.is_file():
@@ -124,8 +125,7 @@ def _write(page: str, facts: RunFacts, source: Source, execution: Execution | No
         else:
             replace_file(path, page.encode())
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise UsageError(f"{path} cannot be written: {reason}", hint="--out FILE writes it elsewhere") from error
+        raise not_written(path, error, hint="--out FILE writes it elsewhere") from error
     return path
 
 

@@ -43,6 +43,7 @@
 A sentinel's failure becomes an event; only ``InfrastructureError`` (and cancellation) ends a run.
 """
 
+import errno
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -171,6 +172,32 @@ class InfrastructureError(HankwatchError):
 
     code = "infrastructure"
     exit_code = 3
+
+
+_OF_PATHS = {
+    errno.EACCES,
+    errno.EISDIR,
+    errno.ELOOP,
+    errno.ENAMETOOLONG,
+    errno.ENOENT,
+    errno.ENOTDIR,
+    errno.EPERM,
+}
+
+
+def blames_path(error: OSError) -> bool:
+    """Whether another path would do; everything else (a full disk, a file system that is read-only) is the machine's state."""
+    return error.errno in _OF_PATHS
+
+
+def not_written(path: Path, error: OSError, *, hint: str | None = None) -> UsageError | InfrastructureError:
+    """What to raise when ``path``, which the caller named, could not be written; ``hint`` is for a path that cannot be."""
+    message = f"{path} cannot be written: {error.strerror or error}"
+    if blames_path(error):
+        return UsageError(message, hint=hint)
+    failed = InfrastructureError(message)
+    failed.hint = "free space or mend the disk, or write it elsewhere"
+    return failed
 
 
 class JournalWriteError(InfrastructureError):

@@ -10,6 +10,7 @@ from tests.support.checks import played, sentinel
 from tests.support.recordings import at, event, write_journal
 
 from hankwatch.bench.check.result import CheckResult
+from hankwatch.core.errors import InfrastructureError
 
 WRITTEN = """{
   "expect": { "reports": {"it": [{"contains":   "1"}, { "equalsFile": "new/it.md" }]},
@@ -75,3 +76,16 @@ def test_errors_that_are_listed_are_written_too(folder: Path) -> None:
     after = json.loads(update(folder / "check.json", text))
     assert after["expect"]["errors"]["it"] == ["template-render-failed"] * 3
     assert len(after["expect"]["fires"]["it"]) == 3
+
+
+def test_a_full_disk_is_no_fault_of_the_check_and_leaves_it_as_it_was(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    text = '{"expect": {"fires": {"it": []}}}'
+    monkeypatch.setattr("hankwatch.bench.check.update.replace_file", full)
+    with pytest.raises(InfrastructureError, match="No space left"):
+        update(folder / "check.json", text)
+    assert (folder / "check.json").read_text() == text

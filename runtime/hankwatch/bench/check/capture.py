@@ -3,7 +3,9 @@
 import gzip
 import hashlib
 import json
+import shutil
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,7 @@ from hankwatch.bench.journal_view import Part
 from hankwatch.bench.lines import journal_events
 from hankwatch.bench.sources import Source
 from hankwatch.config.refs import check_ref, read_ref
-from hankwatch.core.errors import PathRefused, UsageError
+from hankwatch.core.errors import PathRefused, UsageError, not_written
 from hankwatch.core.files import reading
 from hankwatch.core.redaction import Redactor
 from hankwatch.events.codec import encode_line
@@ -73,6 +75,7 @@ def capture(execution: Execution, source: Source, out: Path, redactor: Redactor)
 
     Raises:
         UsageError: the run is live or its hank is gone, or ``out`` is not empty or cannot be written.
+        InfrastructureError: there is no room for it. Nothing is left of it then.
     """
     if (live := holder(lock_path(execution.layout.journal))) is not None:
         raise UsageError(f"{execution.name} is live ({live})", hint="wait until it has ended, or stop it")
@@ -81,16 +84,22 @@ def capture(execution: Execution, source: Source, out: Path, redactor: Redactor)
         out.mkdir(parents=True, exist_ok=True)
         if any(out.iterdir()):
             raise UsageError(f"{out} is not empty", hint="name a folder that is new")
-        recorded, span = _write_recording(source, out, redactor)
-        warnings += _copy_files(hank, out, redactor)
-        calls = _write_calls(execution, hank, out, span, redactor)
-        seen = observe(run_events(source))
-        known = {sentinel.id for of_codon in hank.sentinels.values() for sentinel in of_codon}
-        warnings += [f"the hank has no sentinel {name!r}, which the run had" for name in sorted(seen.keys() - known)]
-        watched = {name: one for name, one in seen.items() if name in known}
-        path = _write_check(out, watched, source.run or execution.name)
+        with ExitStack() as undo:
+            # It was empty, so all that is in it now is of this capture.
+            undo.callback(shutil.rmtree, out, ignore_errors=True)
+            recorded, span = _write_recording(source, out, redactor)
+            warnings += _copy_files(hank, out, redactor)
+            calls = _write_calls(execution, hank, out, span, redactor)
+            seen = observe(run_events(source))
+            known = {sentinel.id for of_codon in hank.sentinels.values() for sentinel in of_codon}
+            warnings += [
+                f"the hank has no sentinel {name!r}, which the run had" for name in sorted(seen.keys() - known)
+            ]
+            watched = {name: one for name, one in seen.items() if name in known}
+            path = _write_check(out, watched, source.run or execution.name)
+            undo.pop_all()
     except OSError as error:
-        raise UsageError(f"{out} cannot be written: {error.strerror}") from error
+        raise not_written(out, error, hint="--out DIR makes it elsewhere") from error
     return Captured(path, recorded, calls, tuple(warnings))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from hankwatch.bench.check.judge import Miss, NewFile, NewList
 from hankwatch.config.source import Document
-from hankwatch.core.errors import UsageError
+from hankwatch.core.errors import not_written
 from hankwatch.core.files import replace_file
 
 _INDENT = re.compile(r"[ \t]*")
@@ -21,6 +21,7 @@ def update(check: Path, misses: Iterable[Miss]) -> list[Path]:
 
     Raises:
         UsageError: a file cannot be written.
+        InfrastructureError: there is no room for it.
     """
     lists: list[NewList] = []
     files: dict[Path, bytes] = {}
@@ -39,7 +40,7 @@ def update(check: Path, misses: Iterable[Miss]) -> list[Path]:
             path.parent.mkdir(parents=True, exist_ok=True)
             replace_file(path, data)
         except OSError as error:
-            raise UsageError(f"{path} cannot be written: {error.strerror}") from error
+            raise not_written(path, error) from error
     return list(files)
 
 

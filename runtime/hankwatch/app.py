@@ -259,6 +259,17 @@ async def open_run(
             )
         )
 
+        desk = WakeDesk(ledger, jobs, layout.journal, only_wakes=options.wake)
+        watches = HomeWatches(
+            settings,
+            environ,
+            layout.root.resolve(),
+            redactor,
+            clock,
+            WatchJournal(stream, layout.journal, str(layout.root.resolve())),
+            desk,
+            partial(_tell_no_watches, stream),
+        )
         assert hank.config is not None
         context = RunContext(
             hank=hank.config,
@@ -276,20 +287,10 @@ async def open_run(
             drain_s=settings.sentinel.drain_s,
             output_dir=output_dir(settings),
             ignore_rig_failures=settings.run.ignore_rig_failures,
+            watches=watches,
         )
         orders = Orders(control, clock, settings.run.stop_budget_s, context.keeper.list_all)
         tasks.start_soon(_until_journal_fails, Inbox(run_id, layout, ledger, orders, clock).run)
-        desk = WakeDesk(ledger, jobs, layout.journal, only_wakes=options.wake)
-        watches = HomeWatches(
-            settings,
-            environ,
-            layout.root.resolve(),
-            redactor,
-            clock,
-            WatchJournal(stream, layout.journal, str(layout.root.resolve())),
-            desk,
-            partial(_tell_no_watches, stream),
-        )
         run = Run(
             jobs,
             context,
@@ -297,7 +298,6 @@ async def open_run(
             journal.name_run,
             options.resume,
             changed,
-            watches,
             desk,
             options.wake,
         )

@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -23,13 +23,14 @@ from hankwatch.core.tasks import task_group
 from hankwatch.llm.client import ModelClient
 from hankwatch.llm.router import ModelRouter
 from hankwatch.options import base_dir
+from hankwatch.processes.limits import ends_within
 from hankwatch.runner.execution import executions
 from hankwatch.runner.layout import Layout
 from hankwatch.runner.lookups import Executions
 from hankwatch.runner.wakes import Wake, WakeDesk, WatchJournal
 from hankwatch.runner.waking import WakeRuns
 from hankwatch.settings import Settings
-from hankwatch.watches.authority import LocalAuthorizer
+from hankwatch.watches.authority import Authorizer, LocalAuthorizer
 from hankwatch.watches.bounds import Defaults
 from hankwatch.watches.checks import Check, Checks, plugin_checks
 from hankwatch.watches.database import Database
@@ -52,6 +53,8 @@ _LOG = logging.getLogger(__name__)
 FILE: Final = "watches.db"
 LOOK_S: Final = 2.0
 """How often an engine looks which executions there are, and a run whether somebody has armed a watch."""
+OPENING_S: Final = 10.0
+"""Longest that a codon waits for a store that was just made."""
 MAX_REFUSED: Final = 100
 """Wakes that nobody can run, at one time."""
 _OURS: Final = ("HANKWATCH_", "HANKWEAVE_")
@@ -171,6 +174,8 @@ class HomeWatches:
     _watching: Watching | None = None
     _deliverer: Deliverer | None = None
     _waker: Deliverer | None = None
+    _is_open: anyio.Event = field(default_factory=anyio.Event)
+    """Also when that has failed."""
 
     @asynccontextmanager
     async def watching(self) -> AsyncIterator[None]:
@@ -183,8 +188,9 @@ class HomeWatches:
             finally:
                 tasks.cancel_scope.cancel()
 
-    async def next_wake(self) -> Wake | None:
+    async def next_wake(self, sessions: Collection[str] = ()) -> Wake | None:
         """See ``runner.wakes.Watches``."""
+        self.desk.waiting = sessions
         await self._hasten()
         for _ in range(MAX_REFUSED):
             if self._waker is None:
@@ -202,13 +208,26 @@ class HomeWatches:
         except StoreFailed as error:
             _LOG.warning("wakes wait: %s", error)
 
-    async def live(self) -> tuple[str, ...]:
+    async def tell_every_ending(self, sessions: Collection[str]) -> None:
+        """See ``runner.wakes.Watches``; whoever armed the first watch of all may have done so just now."""
+        if self._watching is None and has_store(self.settings.watches, self.environ):
+            await ends_within(self.clock, OPENING_S, self._is_open.wait)
+        if self._watching is None:
+            return
+        for session in sessions:
+            try:
+                await self._watching.service.tell_every_ending(session)
+            except StoreFailed as error:
+                _LOG.warning("session %s is not told of every ending: %s", session, error)
+
+    async def live(self, sessions: Collection[str] = ()) -> tuple[str, ...]:
         """See ``runner.wakes.Watches``."""
         if self._watching is None:
             return ()
         find = partial(self._watching.store.find, home=str(self.root), statuses=(Status.ACTIVE,))
         try:
-            return tuple(watch.id for watch in await anyio.to_thread.run_sync(find))
+            found = await anyio.to_thread.run_sync(find)
+            return tuple(watch.id for watch in found if not sessions or watch.session in sessions)
         except StoreFailed as error:
             _LOG.warning("which watches are live is not known: %s", error)
             return ()
@@ -230,6 +249,7 @@ class HomeWatches:
                     tasks.start_soon(part)
         except (StoreFailed, UsageError) as error:
             self.on_failure(error)
+            self._is_open.set()
             if not is_told:
                 task_status.started()
 
@@ -248,6 +268,7 @@ class HomeWatches:
             self._watching = watching
             self._deliverer = watching.deliverer(scope, journals=self.journal)
             self._waker = watching.deliverer(scope, sessions=self.desk)
+            self._is_open.set()
             self._waker.wakes_at_once = 1  # the line runs one after the other, and what is accepted has to run
             try:
                 yield
@@ -310,6 +331,7 @@ async def open_watching(
     home: Path | None = None,
     redactor: Redactor | None = None,
     model: ModelClient | None = None,
+    authorizer: Authorizer | None = None,
 ) -> AsyncIterator[Watching]:
     """The watches, opened; makes the store when there is none.
 
@@ -320,6 +342,7 @@ async def open_watching(
         home: The execution directory that new watches belong to.
         redactor: Goes over what checks see; default: one that knows the secrets of ``environ``.
         model: Answers for the judge instead of the providers.
+        authorizer: Says who may do what; default: everybody on this machine may what they may have armed.
 
     Raises:
         UsageError: the store cannot be meant, or was made by another version.
@@ -338,7 +361,7 @@ async def open_watching(
         time = StreamTime(clock)
         store = WatchStore(database, _caps(watches.caps), max_fires_per_day=watches.max_wakes)
         verifiers = Verifiers(checks, clock, harmless(environ, settings.redaction.variables), redactor)
-        evaluator = Evaluator(store, verifiers, LocalAuthorizer(), clock, lambda: instant(time.now_ms()))
+        evaluator = Evaluator(store, verifiers, authorizer or LocalAuthorizer(), clock, lambda: instant(time.now_ms()))
         service = WatchService(
             store,
             Outbox(database),

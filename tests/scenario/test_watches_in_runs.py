@@ -1,16 +1,19 @@
 """Watches of an execution and its runs: checked, told of in the journal, woken (design "How it runs" 13, spec watches 6)."""
 
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import anyio
+import pytest
 from tests.support.hanks import codon
 from tests.support.runs import Ran, environment, stand_in, write_hank
 
-from hankwatch.app import open_run
+from hankwatch.app import LiveRun, open_run
 from hankwatch.core.clock import SystemClock
+from hankwatch.core.errors import UsageError
 from hankwatch.events.envelope import Event
 from hankwatch.options import RunOptions
 from hankwatch.settings import load_settings
@@ -143,17 +146,44 @@ async def test_what_watches_tell_stands_in_the_journal_once(tmp_path: Path) -> N
     assert told == ["watch.armed", "watch.met"]
 
 
-async def test_wakes_wait_for_their_session_and_run_between_codons(tmp_path: Path) -> None:
-    here = Here(tmp_path, codon("one"), codon("two"))
-    await here.run()
-    await here.fire(await here.arm())
+async def test_a_wake_of_a_session_that_no_running_codon_has_runs_between_codons(tmp_path: Path) -> None:
+    here = Here(tmp_path, codon("one"), codon("two"), codon("three"))
+    watch_id = await here.arm()
+    idle = Signals()
+    asked = RunOptions(here.hank, execution=here.root, autostart=False)
+    async with open_run(asked, environ=here.environ) as live, anyio.create_task_group() as tasks:
+        live.stream.subscribe(idle.listen, name="test")
 
-    ran = await here.run(start_new=True)
+        async def press_next() -> None:
+            for number in range(4):
+                await idle.reached(number + 1)
+                if number == 1:  # codon one has ended
+                    await here.fire(watch_id)
+                live.control.next()
 
-    ended = [event.data["codonId"] for event in ran.of("codon.completed")]
-    assert ended == ["one", "two", "one", "session:one", "two"]
-    assert ran.result is not None
-    assert ran.result.success
+        tasks.start_soon(press_next)
+        await live.carry_out()
+
+    ran = Ran(here.root)
+    assert [event.data["codonId"] for event in ran.of("codon.completed")] == ["one", "two", "session:one", "three"]
+
+
+class Signals:
+    """Counts how often a run has become idle."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.changed = anyio.Event()
+
+    def listen(self, event: Event) -> None:
+        if event.type == "server.idle":
+            self.count += 1
+            self.changed.set()
+            self.changed = anyio.Event()
+
+    async def reached(self, count: int) -> None:
+        while self.count < count:
+            await self.changed.wait()
 
 
 async def test_running_wakes_leaves_a_hank_that_is_not_done_to_be_resumed(tmp_path: Path) -> None:
@@ -214,3 +244,120 @@ async def test_a_store_that_cannot_be_opened_costs_the_watches_and_not_the_run(t
     assert ran.result is not None
     assert ran.result.success
     assert [event.data["code"] for event in ran.of("error")] == ["watches-unavailable"]
+
+
+WAITS = codon("one", waitForWatches=True)
+
+
+async def run_until_it_waits(here: Here, then: Callable[[LiveRun], Awaitable[None]]) -> Ran:
+    """A run; ``then`` is done once its codon waits for its watches."""
+    waits = anyio.Event()
+
+    def listen(event: Event) -> None:
+        if event.data.get("code") == "waits-for-watches":
+            waits.set()
+
+    asked = RunOptions(here.hank, execution=here.root)
+    async with open_run(asked, environ=here.environ) as live, anyio.create_task_group() as tasks:
+        live.stream.subscribe(listen, name="test")
+
+        async def act() -> None:
+            await waits.wait()
+            await then(live)
+
+        tasks.start_soon(act)
+        result = await live.carry_out()
+    return Ran(here.root, result)
+
+
+async def test_a_codon_waits_for_its_watches_and_goes_on_with_what_they_say(tmp_path: Path) -> None:
+    here = Here(tmp_path, WAITS, codon("two"))
+    watch_id = await here.arm()
+
+    async def fire(_: LiveRun) -> None:
+        await here.fire(watch_id)
+
+    ran = await run_until_it_waits(here, fire)
+
+    assert [event.data["codonId"] for event in ran.of("codon.completed")] == ["one", "two"]
+    assert [call["argv"].count("--resume") for call in here.agent.calls()] == [0, 1, 0]
+    assert "Run the smoke test." in here.prompts()[1]
+    assert [
+        event.data["code"] for event in ran.of("info") if event.data.get("code") in {"waits-for-watches", "wake"}
+    ] == [
+        "waits-for-watches",
+        "wake",
+    ]
+    assert ran.result is not None
+    assert ran.result.record.codons[0].wake_turns == 1
+    assert ran.result.record.codons[0].waited_ms > 0
+    assert await here.wakes() == ["delivered"]
+
+
+async def test_any_ending_of_a_watch_is_the_next_turn_of_whoever_waits(tmp_path: Path) -> None:
+    """Also one that nobody asked to be told of."""
+    here = Here(tmp_path, WAITS)
+    watch_id = await here.arm(notify_on=["met"])
+
+    async def cancel(_: LiveRun) -> None:
+        async with here.watches() as watching:
+            await watching.service.cancel_watch(operator(), watch_id)
+
+    await run_until_it_waits(here, cancel)
+
+    assert "has ended without an outcome" in here.prompts()[1]
+
+
+async def test_a_codon_without_live_watches_does_not_wait(tmp_path: Path) -> None:
+    here = Here(tmp_path, WAITS)
+    await here.arm(session="other")
+
+    ran = await here.run()
+
+    assert len(here.agent.calls()) == 1
+    assert of_code(ran, "waits-for-watches") == []
+
+
+async def test_a_codon_that_waits_can_be_stopped(tmp_path: Path) -> None:
+    here = Here(tmp_path, WAITS)
+    await here.arm()
+
+    async def stop(live: LiveRun) -> None:
+        live.stop()
+
+    ran = await run_until_it_waits(here, stop)
+
+    assert ran.completed()["success"] is False
+    assert ran.result is not None
+    assert not ran.result.success
+
+
+async def test_a_codon_waits_no_longer_than_its_limit(tmp_path: Path) -> None:
+    here = Here(tmp_path, codon("one", waitForWatches=True, waitLimitSeconds=0.1))
+    await here.arm()
+
+    ran = await here.run()
+
+    assert ran.completed()["success"] is True
+    assert len(of_code(ran, "wait-limit")) == 1
+
+
+async def test_a_wake_that_comes_while_the_agent_works_is_its_next_turn(tmp_path: Path) -> None:
+    here = Here(tmp_path, codon("one"), codon("two"))
+    await here.run()
+    await here.fire(await here.arm(session="two"))
+
+    ran = await here.run(start_new=True)
+
+    assert [event.data["codonId"] for event in ran.of("codon.completed")] == ["one", "two", "one", "two"]
+    assert len(here.agent.calls()) == 5
+    assert ran.result is not None
+    assert ran.result.record.codons[1].wake_turns == 1
+
+
+async def test_an_agent_that_cannot_be_resumed_waits_for_no_watches(tmp_path: Path) -> None:
+    here = Here(tmp_path, codon("one", agent="recorded:a.jsonl", waitForWatches=True))
+    (here.hank / "a.jsonl").write_text("{}\n", encoding="utf-8")
+
+    with pytest.raises(UsageError, match="waitForWatches continues a session"):
+        await here.run()

@@ -42,5 +42,4 @@ def _uses(hank: Hank) -> Iterator[Unsupported]:
 
 
 def _features(codon: Codon) -> Iterator[tuple[str, bool]]:
-    yield "waitForWatches", codon.wait_for_watches
     yield "mcp", codon.mcp

@@ -11,7 +11,6 @@ import anyio
 from hankwatch.agents.program import Command, Resumes, TurnRequest
 from hankwatch.agents.signals import Streamed
 from hankwatch.agents.translate import Translator
-from hankwatch.core.clock import Timer
 from hankwatch.core.contain import contain
 from hankwatch.core.errors import HankwatchError, InfrastructureError
 from hankwatch.events.activity import AssistantAction
@@ -33,6 +32,7 @@ from hankwatch.runner.steering import AgentSteering
 from hankwatch.runner.tracked import TrackedFiles
 from hankwatch.runner.turn import Turn, TurnEnd
 from hankwatch.runner.verdict import Verdict, decide, not_begun, not_run, nothing_left
+from hankwatch.runner.waiting import TimeLimit, Waiting
 from hankwatch.sentinels.loader import LoadFailure
 from hankwatch.watchdog import Watchdog
 from hankwatch.watchdog.tool_classes import classes_of
@@ -66,7 +66,8 @@ class Attempt:
     _tracker: FileTracker = field(init=False)
     _meter: Meter = field(init=False)
     _exceeded: Exceeded | None = None
-    _time_limit: Timer | None = None
+    _time: TimeLimit = field(init=False)
+    _waiting: Waiting = field(init=False)
     _end: TurnEnd | None = None
     _pending_session: bool = False
     _steering: AgentSteering = field(init=False)
@@ -79,6 +80,8 @@ class Attempt:
     def __post_init__(self) -> None:
         job = self.job
         self._meter = Meter(self.allowance)
+        self._time = TimeLimit(self.context.stream)
+        self._waiting = Waiting(job, self.context, self.stop, self._time)
         self._translator = Translator(
             job.codon_id,
             job.base_codon_id,
@@ -127,8 +130,7 @@ class Attempt:
                 await self._tracker.finish()
             return self._spawn_failure(error)
         finally:
-            if self._time_limit is not None:
-                self._time_limit.cancel()
+            self._time.cancel()
 
     def _stopped(self) -> Verdict | None:
         """What it comes to when it was stopped before its agent was started."""
@@ -224,24 +226,40 @@ class Attempt:
         """Turns of one session, until nothing is left to say (design "How it runs" 6)."""
         while True:
             self._end = end = await self._turn(command).run()
-            verdict = decide(
-                end.outcome,
-                end.exit,
-                self.stop.reason,
-                idle_s=self.job.idle_s,
-                ends_when_full=self.job.ends_when_full,
-                exceeded=self._exceeded,
-                trigger=self._steering.trigger,
-            )
+            verdict = self._verdict(end)
             is_full = verdict.status == "completed" and verdict.context_exceeded
             nudge = None if self.stop.reason or is_full else self._steering.next_prompt()
             self._tell_lost()
             if nudge is not None:
                 command = self._resume_with(nudge)
+            elif self._may_be_woken(verdict) and (wake := await self._waiting.pending()) is not None:
+                command = self._again(wake.text)
             elif self._goes_on(verdict):
                 command = self._extend()
+            elif self._may_be_woken(verdict) and (wake := await self._waiting.awaited()) is not None:
+                command = self._again(wake.text)
             else:
-                return verdict
+                return self._verdict(end)  # it may have been stopped while it waited
+
+    def _verdict(self, end: TurnEnd) -> Verdict:
+        return decide(
+            end.outcome,
+            end.exit,
+            self.stop.reason,
+            idle_s=self.job.idle_s,
+            ends_when_full=self.job.ends_when_full,
+            exceeded=self._exceeded,
+            trigger=self._steering.trigger,
+        )
+
+    def _may_be_woken(self, verdict: Verdict) -> bool:
+        is_over = verdict.context_exceeded or verdict.budget_exceeded is not None
+        return verdict.status == "completed" and not is_over and bool(self._translator.session_id)
+
+    def _again(self, prompt: str) -> Command:
+        """The next turn of the session."""
+        self._session_turn += 1
+        return self._resume(replace(self.job.request, prompt=prompt), self._translator.session_id)
 
     def _tell_lost(self) -> None:
         if lost := self._steering.take_lost():
@@ -290,8 +308,7 @@ class Attempt:
         job, ledger, account = self.job, self.context.ledger, self._translator.account
         assert job.extension_prompt is not None
         number = ledger.codon.extensions + 1
-        self._session_turn += 1
-        command = self._resume(replace(job.request, prompt=job.extension_prompt), self._translator.session_id)
+        command = self._again(job.extension_prompt)
         extended = CodonExtended(
             codon_id=job.codon_id,
             base_codon_id=job.base_codon_id,
@@ -343,8 +360,7 @@ class Attempt:
         if self.context.ledger.codon.status == "starting":
             self.context.ledger.move_codon("initializing", metadata)
             if (limit := self.allowance.seconds) is not None:
-                due_ms = self.context.stream.now_ms() + int(limit.limit * 1000)
-                self._time_limit = self.context.stream.timers.at(due_ms, lambda _: self._exceed(time_is_up(limit)))
+                self._time.start(limit, lambda: self._exceed(time_is_up(limit)))
 
     def _started(self, session_id: str) -> None:
         job, ledger = self.job, self.context.ledger
@@ -417,7 +433,7 @@ class Attempt:
     @property
     def metadata(self) -> dict[str, Any]:
         """What the transition that ends it says of its agent (reference 3.2.14)."""
-        data: dict[str, Any] = {}
+        data = self._waiting.metadata
         if self._translator.session_id:  # told again: it may have become known late, or have changed
             data["claudeSessionId"] = self._translator.session_id
         if self._nudge_turns:

@@ -214,7 +214,7 @@ def agent_seconds(record: CodonRecord) -> float:
     """How long its agent ran, as far as the journal tells."""
     began = parse_stamp(record.agent_began_at) if record.agent_began_at else None
     ended = parse_stamp(record.agent_ended_at) if record.agent_ended_at else None
-    return 0.0 if began is None or ended is None else max(0, ended - began) / 1000
+    return 0.0 if began is None or ended is None else max(0, ended - began - record.waited_ms) / 1000
 
 
 def has_limits(hank: Hank, ceiling: RunBudget) -> bool:

@@ -13,6 +13,7 @@ from hankwatch.runner.layout import Layout
 from hankwatch.runner.ledger import Ledger
 from hankwatch.runner.sessions import LastSession
 from hankwatch.runner.settings import RunBudget
+from hankwatch.runner.wakes import Watches
 from hankwatch.sentinels.manager import SentinelManager
 from hankwatch.stream.stream import EventStream
 
@@ -41,5 +42,7 @@ class RunContext:
     """Where output files of codons are copied to; None for nowhere."""
     ignore_rig_failures: bool = False
     """As if every rig operation had ``allowFailure``."""
+    watches: Watches | None = None
+    """Of the execution."""
     last_session: LastSession = field(default_factory=LastSession)
     """Of the attempt before."""

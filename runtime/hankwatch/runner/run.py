@@ -16,7 +16,7 @@ from hankwatch.runner.jobs import CodonJob
 from hankwatch.runner.plan import Finish, StartCodon, last_done, next_step, step_of
 from hankwatch.runner.state import RunRecord, latest
 from hankwatch.runner.timelines import answer, settle
-from hankwatch.runner.wakes import WakeDesk, Watches
+from hankwatch.runner.wakes import WakeDesk
 from hankwatch.sentinels.sentinel import SentinelSummary
 from hankwatch.stream.reader import JournalReader
 
@@ -59,8 +59,6 @@ class Run:
     """Go on from the latest run of the execution."""
     hank_changed: bool = False
     """The hank is not the one that the execution began with."""
-    watches: Watches | None = None
-    """Of the execution."""
     desk: WakeDesk | None = None
     """Where their wakes are taken."""
     only_wakes: bool = False
@@ -91,7 +89,8 @@ class Run:
             message = "hank.json has changed since this execution began; what is completed is not done again"
             self.context.stream.emit(Info(message=message, code="hank-changed"))
         await self.context.keeper.begin()
-        async with self.watches.watching() if self.watches is not None else nullcontext():
+        watches = self.context.watches
+        async with watches.watching() if watches is not None else nullcontext():
             await self._run_wakes()
             while isinstance(step := await self._next(), StartCodon):
                 await self._carry_out(step, CodonRun.run)
@@ -136,10 +135,11 @@ class Run:
 
     async def _run_wakes(self) -> None:
         """Carry out what watches ask of sessions that no running codon has, one after the other."""
-        if self.watches is None or self.desk is None:
+        watches = self.context.watches
+        if watches is None or self.desk is None:
             return
         while not self.context.control.stopping and self._end is None:
-            if (wake := await self.watches.next_wake()) is None:
+            if (wake := await watches.next_wake()) is None:
                 return
             step, job = self.desk.turn(wake)
             await CodonRun(step, job, self.context).run()
@@ -155,7 +155,8 @@ class Run:
             context.stream.emit(summary(hank, budget, context.ledger.state.attempts))
 
     async def _tell_live_watches(self) -> None:
-        if self.watches is None or not (live := await self.watches.live()):
+        watches = self.context.watches
+        if watches is None or not (live := await watches.live()):
             return
         self._live_watches = live
         message = f"Watches of this execution are active still: {len(live)}; `hankwatch watch engine` checks them"

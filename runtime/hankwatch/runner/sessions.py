@@ -41,10 +41,15 @@ def require_resuming(codon: Codon, program: AgentProgram) -> None:
     Raises:
         UsageError: it has to continue a session and cannot.
     """
-    uses = "continuationMode" if codon.continuation_mode == "continue-previous" else "exhaustWithPrompt"
-    if (uses == "continuationMode" or codon.exhaust_with_prompt is not None) and not isinstance(program, Resumes):
+    features = {
+        "continuationMode": codon.continuation_mode == "continue-previous",
+        "exhaustWithPrompt": codon.exhaust_with_prompt is not None,
+        "waitForWatches": codon.wait_for_watches,
+    }
+    uses = [name for name, is_used in features.items() if is_used]
+    if uses and not isinstance(program, Resumes):
         raise UsageError(
-            f"codon {codon.id}: {uses} continues a session, which the agent {program.name} cannot",
+            f"codon {codon.id}: {uses[0]} continues a session, which the agent {program.name} cannot",
             hint="use a program that can, as claude, exec:COMMAND and recorded:FOLDER do, or a fresh session",
         )
 
@@ -78,7 +83,7 @@ def turns_of(session_id: str, records: Sequence[CodonRecord]) -> int:
     count = 0
     for record in reversed(records):
         if record.session_id == session_id:
-            count += 1 + record.extensions + record.nudge_turns
+            count += 1 + record.extensions + record.nudge_turns + record.wake_turns
             session_id = record.previous_session_id or session_id
     return count
 

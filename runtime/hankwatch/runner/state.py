@@ -73,6 +73,10 @@ class CodonRecord:
     assistant_messages: int = 0
     extensions: int = 0
     """How often it was prompted again in the same session."""
+    wake_turns: int = 0
+    """Turns that watches asked for."""
+    waited_ms: int = 0
+    """How long it waited for watches between its turns, which its time budget does not count."""
     nudge_turns: int = 0
     """Turns of its session that began with a word of the watchdog."""
     verdict: Mapping[str, Any] = field(default_factory=dict)
@@ -408,6 +412,8 @@ def _move_codon(codon: CodonRecord, data: Mapping[str, Any], at: str) -> CodonRe
         agent_began_at=at if target == "initializing" else codon.agent_began_at,
         session_id=metadata.get("claudeSessionId") or codon.session_id,
         previous_session_id=metadata.get("previousSessionId", codon.previous_session_id),
+        wake_turns=int(_number(metadata.get("wakeTurns"), MAX_TOKENS) or codon.wake_turns),
+        waited_ms=int(_number(metadata.get("waitedMs"), MAX_TOKENS) or codon.waited_ms),
         nudge_turns=int(_number(metadata.get("nudgeTurns"), MAX_TOKENS) or codon.nudge_turns),
         verdict=metadata if target in FINAL else metadata.get("verdict", {}),
     )

@@ -1,11 +1,12 @@
 """Wakes of watches: each is accepted once, then is a turn of its session (spec watches 6)."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from hankwatch.agents.program import Resumes
 from hankwatch.events.catalogue import KNOWN_TYPES
 from hankwatch.events.run import Info
 from hankwatch.runner.jobs import CodonJob
@@ -36,12 +37,20 @@ class Watches(Protocol):
         """While the body runs they are checked, and told of in the journal."""
         ...
 
-    async def next_wake(self) -> Wake | None:
-        """The oldest wake that waits, accepted now; None when there is none that can be run."""
+    async def next_wake(self, sessions: Collection[str] = ()) -> Wake | None:
+        """The oldest wake that waits, accepted now; None when there is none that can be run.
+
+        Args:
+            sessions: Names of the running codon's session; empty between codons.
+        """
         ...
 
-    async def live(self) -> tuple[str, ...]:
-        """Ids of those that are still active."""
+    async def live(self, sessions: Collection[str] = ()) -> tuple[str, ...]:
+        """Ids of those that are still active, of any session or of these."""
+        ...
+
+    async def tell_every_ending(self, sessions: Collection[str]) -> None:
+        """Let a session be woken by any ending of its watches: somebody waits for them."""
         ...
 
 
@@ -83,8 +92,8 @@ class WakeDesk:
     journal: Path
     only_wakes: bool = False
     """The run does nothing else, so a session that is not there does not come."""
-    waiting: str | None = None
-    """The session of the running codon that waits; None between codons."""
+    waiting: Collection[str] = ()
+    """Names of the session of the codon that is between two turns; empty between codons."""
     _taken: Wake | None = None
     _accepted: set[str] | None = None
     """Ids of deliveries whose turn was begun."""
@@ -95,9 +104,9 @@ class WakeDesk:
             self._accepted = _accepted(self.journal)
         if delivery.id in self._accepted:
             return Woken.ACCEPTED
-        if self.waiting is not None and session != self.waiting:
+        if self.waiting and session not in self.waiting:
             return Woken.BUSY
-        if self.waiting is None and self.record(session) is None:
+        if not self.waiting and self.record(session) is None:
             comes = not self.only_wakes and session.partition("#")[0] in self.jobs
             return Woken.BUSY if comes else Woken.GONE
         if self._taken is not None:
@@ -118,7 +127,8 @@ class WakeDesk:
     def record(self, session: str) -> CodonRecord | None:
         """The attempt whose session the turn goes on with; None when there is none, or nothing could carry it out."""
         record = resumable(session, self.ledger.state)
-        return record if record is not None and self._job(session) is not None else None
+        job = self._job(session)
+        return record if job is not None and isinstance(job.program, Resumes) else None
 
     def turn(self, wake: Wake) -> tuple[StartCodon, CodonJob]:
         """The turn as a codon between codons: the program, model and limits of the session's own, and nothing else of it."""

@@ -186,7 +186,7 @@ def test_a_feature_of_a_later_version_is_named_and_does_not_fail_validation(tmp_
     assert loaded.diagnostics.ok
     assert loaded.config is not None
     uses = {(use.feature, use.pointer) for use in unsupported(loaded.config)}
-    assert uses == {("waitForWatches", "/hank/0/waitForWatches"), ("mcp", "/hank/0/mcp")}
+    assert uses == {("mcp", "/hank/0/mcp")}
     assert {(d.code, d.pointer) for d in loaded.diagnostics if d.code == "not-yet"} == {("not-yet", p) for _, p in uses}
 
 

@@ -76,8 +76,10 @@ class WriteEnd:
         """
         async with self._turn:
             rest = memoryview(data)
-            while rest and not self._pipe.closed:
+            while rest:
                 await anyio.lowlevel.checkpoint()  # a reader that keeps up must not keep the loop
+                if self._pipe.closed:  # meanwhile; its number may be another file's by now
+                    break
                 try:
                     rest = rest[os.write(self._fd, rest) :]
                 except BlockingIOError:

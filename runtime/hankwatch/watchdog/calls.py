@@ -9,6 +9,8 @@ from hankwatch.watchdog.signatures import DIGEST_BYTES, Signature
 _SLOW_FACTOR = 4
 """So many times more copies it takes where polling or waiting is part of the sequence."""
 _SCATTERED_MORE = 2
+_CHANGED, _WAITED = 1, 2
+"""Of a call in the window: it succeeded in changing something; it only let time pass."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +27,14 @@ class CallRepetition:
 class Calls:
     """The calls of a turn, round by round."""
 
-    __slots__ = ("_answers", "_changed", "_copies", "_every", "_keys", "_window", "_working", "repetition")
+    __slots__ = ("_answers", "_copies", "_every", "_keys", "_marks", "_window", "_working", "repetition")
 
     def __init__(self, policy: WatchdogPolicy) -> None:
         self._copies = policy.copies
         self._window = policy.repeat_call_window
         # The window, oldest call first, as packed digests: objects would take most of an agent's memory.
         self._keys = self._answers = b""
-        self._changed = b""
+        self._marks = b""
         self._every = _Tandem(policy.call_lengths)
         self._working = _Tandem(policy.call_lengths)
         self.repetition: CallRepetition | None = None
@@ -51,18 +53,18 @@ class Calls:
         once = sorted({call.contiguous: call for call in calls}.values(), key=lambda call: call.contiguous)
         for call in once:
             changed = call.tool_class == "mutate" and call.progresses and call.scattered not in known
-            self._append(call, changed=changed)
+            self._append(call, changed * _CHANGED | (call.tool_class == "wait") * _WAITED)
             self._every.append(call)
             if call.working:
                 self._working.append(call)
         works = any(call.working for call in once)
         self.repetition = self._repetition(once, self._copies, works=works) if self._copies else None
 
-    def _append(self, call: Signature, *, changed: bool) -> None:
+    def _append(self, call: Signature, marks: int) -> None:
         size = self._window * DIGEST_BYTES
         self._keys = (self._keys + call.key)[-size:] if size else b""
         self._answers = (self._answers + call.scattered)[-size:] if size else b""
-        self._changed = (self._changed + bytes([changed]))[-self._window :] if size else b""
+        self._marks = (self._marks + bytes([marks]))[-self._window :] if size else b""
 
     def _repetition(self, fresh: Sequence[Signature], copies: int, *, works: bool) -> CallRepetition | None:
         found = self._every.repetition(copies) or (self._working.repetition(copies) if works else None)
@@ -70,10 +72,15 @@ class Calls:
         return found or next(filter(None, scattered), None)
 
     def _scattered(self, call: Signature, copies: int) -> CallRepetition | None:
-        """The rule for a call that comes back among others, unless something else has moved meanwhile."""
-        needed = copies * (_SLOW_FACTOR if call.slow else 1) + _SCATTERED_MORE
+        """The rule for a call that comes back among others, unless something else has moved meanwhile.
+
+        To look again after waiting is to poll, whatever tool does the looking.
+        """
         answers = _digests(self._answers)
         places = [place for place, answer in enumerate(answers) if answer == call.scattered]
+        meanwhile = self._marks[places[-2] + 1 :] if len(places) > 1 else b""
+        polls = call.slow or any(marks & _WAITED for marks in meanwhile)
+        needed = copies * (_SLOW_FACTOR if polls else 1) + _SCATTERED_MORE
         if len(places) < needed:
             return None
         first = places[-needed]
@@ -81,7 +88,7 @@ class Calls:
         for key, answer in zip(_digests(self._keys)[first:], answers[first:], strict=True):
             if seen.setdefault(key, answer) != answer:
                 return None
-        if any(self._changed[places[-2] + 1 :]):
+        if any(marks & _CHANGED for marks in meanwhile):
             return None
         return CallRepetition(len(places), (call.name,), scattered=True)
 

@@ -116,6 +116,16 @@ def test_a_new_change_since_the_last_time_is_a_reason_to_look_again() -> None:
     )
 
 
+def test_looking_again_after_waiting_is_polling_whatever_looks() -> None:
+    wait = calling(call("bash", "ok", "", command="sleep 30"))
+    assert nudged(*[wait, calling(LOOK)] * 11) is None
+    assert nudged(*[wait, calling(LOOK)] * 12) == (24, {"count": 12, "tools": ["bash", "look"], "rule": "contiguous"})
+    naps = [calling(call("bash", "ok", "", command=f"sleep {number}")) for number in range(14)]
+    among_others = [one for number, nap in enumerate(naps) for one in (nap, calling(read(number)), calling(LOOK))]
+    assert nudged(*among_others[:-1], repeat_call_window=48) is None
+    assert nudged(*among_others, repeat_call_window=48) == (42, {"count": 14, "tools": ["look"], "rule": "scattered"})
+
+
 def test_only_the_window_counts_for_scattered_calls() -> None:
     rounds = [calling(LOOK) if number % 12 == 0 else calling(read(number)) for number in range(80)]
     assert nudged(*rounds) is None

@@ -13,7 +13,7 @@ from hankwatch.core.files import reading
 from hankwatch.events.envelope import Event
 from hankwatch.stream.damage import damage_named
 from hankwatch.stream.lock import holder, lock_path
-from hankwatch.stream.reader import JournalReader, require_cursor
+from hankwatch.stream.reader import JournalReader, is_gzipped, require_cursor
 
 _LOOK_S = 0.25
 """How often it is looked whether the writer still lives."""
@@ -26,7 +26,7 @@ def check_cursor(path: Path, cursor: int) -> None:
         UsageError: it is none.
     """
     require_cursor(cursor)
-    if cursor == 0 or path.suffix == ".gz":
+    if cursor == 0 or is_gzipped(path):
         return
     with reading(path) as file:
         size = os.fstat(file.fileno()).st_size

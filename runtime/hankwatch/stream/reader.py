@@ -23,6 +23,7 @@ from hankwatch.stream.follow import FollowedFile
 POLL_S = 0.1
 """How often ``tail`` looks for more."""
 _OWN = b'{"id":"'
+_GZIP = b"\x1f\x8b"
 _WINDOW_BYTES = 64 * 1024
 _LAST_CURSOR = 2**53 - 1
 """The last one that every JSON reader takes exactly; eight petabytes."""
@@ -36,6 +37,16 @@ def require_cursor(cursor: int) -> None:
     """
     if not 0 <= cursor <= _LAST_CURSOR:
         raise UsageError(f"{cursor} is no cursor", hint="cursors come from `hankwatch tail --json`")
+
+
+def is_gzipped(path: Path) -> bool:
+    """Whether the file begins as a gzip does, whatever it is called.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+    """
+    with reading(path) as file:
+        return file.read(len(_GZIP)) == _GZIP
 
 
 class JournalReader:
@@ -66,7 +77,7 @@ class JournalReader:
         with self._open() as file:
             status = os.fstat(file.fileno())
             received_ms = status.st_mtime_ns // 1_000_000
-            if after > status.st_size and self.path.suffix != ".gz":
+            if after > status.st_size and not isinstance(file, gzip.GzipFile):
                 return  # file systems refuse to seek far behind the end
             file.seek(after)
             cursor, count = after, 0
@@ -106,7 +117,7 @@ class JournalReader:
         Raises:
             FileNotFoundError: there is no such journal.
         """
-        if self.path.suffix == ".gz":
+        if is_gzipped(self.path):
             return list(deque(self.read(), maxlen=n))
         found: deque[Event] = deque()
         with reading(self.path) as file:
@@ -147,7 +158,9 @@ class JournalReader:
     @contextmanager
     def _open(self) -> Iterator[BinaryIO | gzip.GzipFile]:
         with reading(self.path) as file:
-            yield gzip.GzipFile(fileobj=file) if self.path.suffix == ".gz" else file
+            packed = file.read(len(_GZIP)) == _GZIP
+            file.seek(0)
+            yield gzip.GzipFile(fileobj=file) if packed else file
 
     def _decode(self, line: bytes, cursor: int, received_ms: int) -> Event | None:
         """The event of a line that ends at ``cursor``, or None."""

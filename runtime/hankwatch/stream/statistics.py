@@ -8,7 +8,7 @@ from pathlib import Path
 from hankwatch.core.files import reading
 from hankwatch.events.envelope import Event
 from hankwatch.stream.damage import damage_named
-from hankwatch.stream.reader import JournalReader
+from hankwatch.stream.reader import JournalReader, is_gzipped
 
 
 @dataclass(slots=True)
@@ -85,7 +85,7 @@ def journal_statistics(path: Path) -> JournalStatistics:
             found._take(event)
             ids.add(event.id)
             end = event.cursor
-        if path.suffix != ".gz" and end < found.size_bytes:
+        if end < found.size_bytes and not is_gzipped(path):
             found.torn_tail_bytes = _behind_last_newline(path, end)
     found.bad_lines, found.flags, found.repeated_ids = reader.bad_lines, reader.flags, ids.repeated()
     return found

@@ -109,9 +109,10 @@ def test_the_last_event_of_a_large_journal_is_found_without_reading_it_all(path:
     assert [message(event) for event in JournalReader(path).last(1)] == ["last"]
 
 
-def test_gzipped_journals_are_read_with_the_same_cursors(path: Path) -> None:
+@pytest.mark.parametrize("name", ["events.jsonl.gz", "events.gzipped", "recording.jsonl"])
+def test_gzipped_journals_are_read_with_the_same_cursors_whatever_they_are_called(path: Path, name: str) -> None:
     written = write_journal(path, "a", "b", "c")
-    packed = path.with_suffix(".jsonl.gz")
+    packed = path.with_name(f"packed-{name}")
     packed.write_bytes(gzip.compress(path.read_bytes()))
     reader = JournalReader(packed)
     assert [event.cursor for event in reader.read()] == [event.cursor for event in written]
@@ -146,3 +147,10 @@ def test_events_are_found_by_their_ids_whoever_wrote_their_lines(path: Path) -> 
     assert [message(event) for event in found] == ["a", "c"]
     assert [event.size_bytes for event in found] == [len(ours) + 1, len(spaced) + 1]
     assert found[0].cursor == len(ours) + 1
+
+
+def test_a_plain_journal_may_be_called_as_a_gzip_is(path: Path) -> None:
+    write_journal(path, "a", "b")
+    plain = path.rename(path.with_suffix(".jsonl.gz"))
+    assert [message(event) for event in JournalReader(plain).read()] == ["a", "b"]
+    assert [message(event) for event in JournalReader(plain).last(1)] == ["b"]

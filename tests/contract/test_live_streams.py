@@ -175,6 +175,7 @@ async def test_a_client_that_falls_behind_is_closed_with_its_cursor_and_misses_n
     server: Server, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(live, "MAILBOX", 100)
+    monkeypatch.setattr(live, "SLOW_S", 0.0)
     big = "x" * 2_000
     async with following(server) as found:
         await anext(found)
@@ -193,6 +194,17 @@ async def test_a_client_that_falls_behind_is_closed_with_its_cursor_and_misses_n
     async with following(server, last=one.data["cursor"]) as found:
         got += [text.split()[0] for text in await texts(found, 20_000 - len(got))]
     assert got == [str(number) for number in range(20_000)]
+
+
+async def test_a_burst_closes_nobody_who_keeps_up(server: Server, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "MAILBOX", 10)
+    written = [str(number) for number in range(3_000)]
+    async with following(server) as found:
+        await anext(found)
+        append(root, *written)
+        assert await texts(found, len(written)) == written
+        append(root, "after")
+        assert await texts(found, 1) == ["after"]
 
 
 async def test_the_end_of_the_server_is_the_last_word(root: Path) -> None:

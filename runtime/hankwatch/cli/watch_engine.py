@@ -2,6 +2,7 @@
 
 import signal
 import sys
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -19,7 +20,7 @@ from hankwatch.core.tasks import task_group
 from hankwatch.core.text import shorten
 from hankwatch.runner.waking import WakeRuns
 from hankwatch.watches.decide import Decision
-from hankwatch.watching import EngineRoom, open_watching
+from hankwatch.watching import EngineRoom, Watching, open_watching
 
 _INTERRUPTED: Final = 130
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -78,16 +79,7 @@ async def _engine(folder: Path | None, config: Path | None, shown: _Shown) -> in
     settings, environ = cli_settings(config)
     async with open_watching(settings, environ, clock=SystemClock()) as watching:
         watching.evaluator.on_decision = shown.decided
-        options = [] if config is None else ["--config", str(config)]
-        wake_runs = WakeRuns(
-            watching.outbox,
-            watching.clock,
-            watching.now,
-            [*_HANKWATCH, "-q", "run", "--wake", "--headless", *options, "--execution"],
-            environ,
-            say=shown.say,
-        )
-        room = EngineRoom(watching, folder, wake_runs)
+        room = EngineRoom(watching, folder, wake_runs(watching, environ, config, shown.say))
         async with task_group() as tasks:
             tasks.start_soon(_until_signal, tasks.cancel_scope)
             tasks.start_soon(room.run)
@@ -96,6 +88,15 @@ async def _engine(folder: Path | None, config: Path | None, shown: _Shown) -> in
     checks, told = shown.checks, shown.signals
     shown.say(f"{checks} check{'s' * (checks != 1)}, {told} signal{'s' * (told != 1)}")
     return _INTERRUPTED
+
+
+def wake_runs(
+    watching: Watching, environ: Mapping[str, str], config: Path | None, say: Callable[[str], None]
+) -> WakeRuns:
+    """What starts ``hankwatch run --wake`` where a wake waits; ``config`` is absolute, since runs stand elsewhere."""
+    options = [] if config is None else ["--config", str(config)]
+    command = [*_HANKWATCH, "-q", "run", "--wake", "--headless", *options, "--execution"]
+    return WakeRuns(watching.outbox, watching.clock, watching.now, command, environ, say=say)
 
 
 async def _until_signal(scope: anyio.CancelScope) -> None:

@@ -1,13 +1,14 @@
 """Live streams: journals tailed into buses, each client behind a bounded mailbox (cases A24).
 
 A client first reads the journal from its cursor at its own pace. Once it has what the tail has published, it gets a
-mailbox that filters before it queues. One that falls behind finds it closed, is told so with its cursor, and goes on
-from the journal when it comes back: nothing is lost, and memory does not grow with what is written.
+mailbox that filters before it queues. When that overflows in a burst, the client reads the journal again; one that took
+too long to accept what it was sent is closed, told its cursor, and goes on from the journal when it comes back. Nothing
+is lost, and memory does not grow with what is written.
 """
 
 import logging
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,6 +31,8 @@ _LOG = logging.getLogger(__name__)
 MAX_STREAMS: Final = 256
 MAILBOX: Final = 1_000
 """Events that may wait for one client."""
+SLOW_S: Final = 1.0
+"""A client whose mailbox overflows while a batch takes it so long is closed."""
 BEAT_S: Final = 15.0
 """After so long without an event a client is told how far the journal is."""
 _BATCH: Final = 200
@@ -88,6 +91,33 @@ class Tail:
         _LOG.warning("the journal %s cannot be followed: %s", self.journal, error)
         self.failed = True
         self.close()
+
+
+@dataclass(slots=True)
+class _Seat:
+    """One client of a tail."""
+
+    tail: Tail
+    wanted: Wanted
+    until: int | None
+    cursor: int
+    """What it has."""
+    over: bool = False
+
+    def accepts(self) -> Callable[[Event], bool]:
+        """Keeps out what is not wanted, and what it has read itself."""
+        cursor, restarts = self.cursor, self.tail.restarts
+
+        def accept(event: Event) -> bool:
+            is_new = self.tail.restarts != restarts or event.cursor - event.size_bytes >= cursor
+            return is_new and self.wanted(event)
+
+        return accept
+
+    def close(self, reason: str) -> Batch:
+        """The last word to it."""
+        self.over = True
+        return [Note("closed", self.cursor, reason)]
 
 
 @dataclass(slots=True)
@@ -165,49 +195,62 @@ class Streams:
         if after > tail.cursor and after > await anyio.to_thread.run_sync(_size, tail.journal):
             yield [Note("reset", 0, "this journal ends before the cursor, so it is sent from its beginning")]
             after = 0
-        cursor, reader = after, JournalReader(tail.journal)
-        at_end = False
-        while not (at_end and cursor >= tail.cursor):
-            batch = await anyio.to_thread.run_sync(_read, reader, cursor)
+        seat = _Seat(tail, wanted, until, after)
+        while True:
+            async with aclosing(self._catch_up(seat)) as read:
+                async for batch in read:
+                    yield batch
+            if seat.over:
+                return
+            async with aclosing(self._live(seat)) as live:
+                async for batch in live:
+                    yield batch
+            if seat.over:
+                return
+
+    async def _catch_up(self, seat: "_Seat") -> AsyncGenerator[Batch, None]:
+        """What the journal has behind the client's cursor, up to where the tail is."""
+        reader, until, at_end = JournalReader(seat.tail.journal), seat.until, False
+        while not (at_end and seat.cursor >= seat.tail.cursor):
+            batch = await anyio.to_thread.run_sync(_read, reader, seat.cursor)
             at_end = not batch
             if self._closing:
-                yield [Note("closed", cursor, "shutdown")]
+                yield seat.close("shutdown")
                 return
-            if until is not None and any(event.cursor > until for event in batch):
-                yield [*(event for event in batch if event.cursor <= until and wanted(event)), _ended(until)]
-                return
-            cursor = batch[-1].cursor if batch else cursor
-            if found := [event for event in batch if wanted(event)]:
+            found = [event for event in batch if (until is None or event.cursor <= until) and seat.wanted(event)]
+            seat.cursor = batch[-1].cursor if batch else seat.cursor
+            if found:
                 yield list(found)
-            if until is not None and cursor >= until:
-                yield [_ended(until)]
+            if until is not None and seat.cursor >= until:
+                seat.cursor = until
+                yield seat.close("ended")
                 return
-        async with aclosing(self._live(tail, cursor, wanted)) as batches:
-            async for live in batches:
-                yield live
 
-    async def _live(self, tail: Tail, cursor: int, wanted: Wanted) -> AsyncGenerator[Batch, None]:
-        restarts = told = tail.restarts
-
-        def accepts(event: Event) -> bool:
-            is_new = tail.restarts != restarts or event.cursor - event.size_bytes >= cursor
-            return is_new and wanted(event)
-
-        mailbox = Mailbox(MAILBOX, accepts=accepts, cursor=cursor)
+    async def _live(self, seat: "_Seat") -> AsyncGenerator[Batch, None]:
+        """What the tail publishes, until the mailbox is closed or overflows."""
+        tail, restarts = seat.tail, seat.tail.restarts
+        mailbox = Mailbox(MAILBOX, accepts=seat.accepts(), cursor=seat.cursor)
         leave = tail.bus.subscribe(mailbox.offer, name="client")
         tail.mailboxes.add(mailbox)
+        took_s = 0.0
         try:
-            yield [Note("at", cursor)]
+            yield [Note("at", seat.cursor)]
             while (batch := await self._take(mailbox, tail)) is not None:
-                if tail.restarts != told:
-                    told = tail.restarts
-                    yield [Note("reset", 0, "the journal began anew")]
+                restarts += sum(isinstance(item, Note) and item.kind == "reset" for item in batch)
+                began_s = self.clock.monotonic()
                 yield batch
-            slow = mailbox.statistics().closed == "full"
-            yield [Note("closed", mailbox.cursor, "slow" if slow else "failed" if tail.failed else "shutdown")]
+                took_s = self.clock.monotonic() - began_s
         finally:
             leave()
             tail.mailboxes.discard(mailbox)
+        seat.cursor = mailbox.cursor
+        if mailbox.statistics().closed != "full":
+            yield seat.close("failed" if tail.failed else "shutdown")
+        elif took_s >= SLOW_S:
+            yield seat.close("slow")
+        elif tail.restarts != restarts:  # what was forgotten would have told it
+            seat.cursor = 0
+            yield [_anew()]
 
     async def _take(self, mailbox: Mailbox, tail: Tail) -> Batch | None:
         """What waits, or that nothing does for a while; None when the mailbox was closed."""
@@ -216,11 +259,9 @@ class Streams:
         try:
             if not mailbox.statistics().waiting:
                 with suppress(TimeoutError):
-                    batch.append(await within(self.clock, BEAT_S, mailbox.__anext__))
+                    size_bytes += _put(batch, mailbox.cursor, await within(self.clock, BEAT_S, mailbox.__anext__))
             while len(batch) < _BATCH and size_bytes < _BATCH_BYTES and mailbox.statistics().waiting:
-                event = await anext(mailbox)
-                batch.append(event)
-                size_bytes += event.size_bytes
+                size_bytes += _put(batch, mailbox.cursor, await anext(mailbox))
         except StopAsyncIteration:
             return batch or None
         return batch or [Note("at", tail.cursor)]
@@ -243,12 +284,20 @@ class Streams:
                 tail.scope.cancel()
 
 
+def _put(batch: Batch, cursor: int, event: Event) -> int:
+    """Add an event that follows one at ``cursor``; its size in bytes."""
+    if event.cursor <= cursor:
+        batch.append(_anew())
+    batch.append(event)
+    return event.size_bytes
+
+
+def _anew() -> Note:
+    return Note("reset", 0, "the journal began anew")
+
+
 def _say(failure: ListenerFailure) -> None:
     _LOG.error("a live stream failed: %s", failure.error)
-
-
-def _ended(until: int) -> Note:
-    return Note("closed", until, "ended")
 
 
 def _size(journal: Path) -> int:

@@ -1,6 +1,7 @@
 """Listening: one socket, one application, an end within its time."""
 
 import logging
+import os
 import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -31,7 +32,8 @@ def listen(host: str, port: int) -> socket.socket:
         family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         return socket.create_server(address[:2], family=family, backlog=128)
     except OSError as error:
-        raise AddressTaken(f"{host}:{port}", error.strerror or str(error)) from error
+        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)
+        raise AddressTaken(f"{host}:{port}", reason) from error
 
 
 def address_of(listening: socket.socket) -> str:

@@ -12,7 +12,6 @@ from fastapi import APIRouter, Header, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Message, Send
 
-from hankwatch.core.clock import Clock
 from hankwatch.core.errors import HankwatchError, UsageError
 from hankwatch.core.limits import within
 from hankwatch.serve.context import Asking, Served, Serving
@@ -64,7 +63,7 @@ async def stream(
     begins = followed.cursor if start is None else max(start, span.after)
     batches = serving.streams.follow(followed.journal, begins, Wanted.of(types, codon), _PROTOCOL, until=span.until)
     allowed = partial(_still_allowed, serving, request)
-    return _Sse(_messages(batches, allowed), serving.clock)
+    return _Sse(_messages(batches, allowed), serving)
 
 
 class _Sse(StreamingResponse):
@@ -72,19 +71,20 @@ class _Sse(StreamingResponse):
 
     media_type = "text/event-stream"
 
-    def __init__(self, content: AsyncGenerator[bytes, None], clock: Clock) -> None:
+    def __init__(self, content: AsyncGenerator[bytes, None], serving: Serving) -> None:
         super().__init__(content, headers={"X-Accel-Buffering": "no"})
         self._messages = content
-        self._clock = clock
+        self._serving = serving
 
     async def stream_response(self, send: Send) -> None:
         async def limited(message: Message) -> None:
-            await within(self._clock, SEND_S, partial(send, message))
+            await within(self._serving.clock, SEND_S, partial(send, message))
 
         async with aclosing(self._messages):
             try:
                 await super().stream_response(limited)
             except TimeoutError:
+                self._serving.streams.slow[_PROTOCOL] += 1
                 _LOG.info("a client that took nothing for %g s was given up", SEND_S)
 
 

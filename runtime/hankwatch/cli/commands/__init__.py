@@ -4,7 +4,19 @@ Bodies are imported when their command runs, so that ``--help`` loads neither a 
 runtime (design rule 10). The order here is the order of the help.
 """
 
-from hankwatch.cli.commands import running, validation, bench, replay, check, report, journal, watches, sentinels  # noqa: I001 - the order of the help
+from hankwatch.cli.commands import running, validation, bench, replay, check, report, journal, watches, serve, sentinels  # noqa: I001 - the order of the help
 from hankwatch.cli.commands.application import app
 
-__all__ = ["app", "bench", "check", "journal", "replay", "report", "running", "sentinels", "validation", "watches"]
+__all__ = [
+    "app",
+    "bench",
+    "check",
+    "journal",
+    "replay",
+    "report",
+    "running",
+    "sentinels",
+    "serve",
+    "validation",
+    "watches",
+]

@@ -1,0 +1,143 @@
+"""``serve``: runs and watches over HTTP, from one process that owns no run (design "How it runs" 12)."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import anyio
+
+from hankwatch.cli import output
+from hankwatch.cli.settings import cli_settings
+from hankwatch.cli.watch_engine import wake_runs
+from hankwatch.core.clock import SystemClock
+from hankwatch.core.errors import UsageError
+from hankwatch.core.tasks import task_group
+from hankwatch.options import base_dir
+from hankwatch.runner.backstop import Backstop
+from hankwatch.runner.signals import heard
+from hankwatch.settings import Flag, Settings
+from hankwatch.watching import EngineRoom, open_watching
+
+if TYPE_CHECKING:
+    import socket
+
+    from hankwatch.serve.auth import Door
+
+_INTERRUPTED: Final = 130
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_AT_ONCE_S: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What the command line says about listening."""
+
+    bind: str | None
+    port: int | None
+    policy: Path | None
+
+    def flags(self) -> list[Flag]:
+        """As settings."""
+        policy = None if self.policy is None else str(self.policy)
+        values = (("bind", self.bind, "--bind"), ("port", self.port, "--port"), ("policy_file", policy, "--policy"))
+        return [Flag(f"serve.{name}", value, flag) for name, value, flag in values if value is not None]
+
+
+def serve(folder: Path | None, given: Given, *, config: Path | None, as_json: bool, verbose: int) -> int:
+    """Serve until interrupted; 130 then.
+
+    Raises:
+        UsageError: the folder is none, or others than this machine could call and nothing says who may.
+        AddressTaken: the address cannot be listened on.
+    """
+    if find_spec("fastapi") is None or find_spec("uvicorn") is None:
+        raise UsageError("this needs packages that are not installed", hint="pip install 'hankwatch[serve]'")
+    if folder is not None and not folder.is_dir():
+        raise UsageError(f"{folder} is no folder", hint="name an execution directory, or a folder of them")
+    from hankwatch.serve.auth import open_door
+    from hankwatch.serve.server import listen
+
+    config = None if config is None else config.resolve()
+    settings, environ = cli_settings(config, given.flags())
+    door = open_door(settings.serve.bind, settings.serve.policy_file)
+    with listen(settings.serve.bind, settings.serve.port) as listening:
+        shown = _Shown(as_json=as_json, is_quiet=verbose < 0)
+        serving = partial(_serve, folder, settings, environ, config=config, door=door, listening=listening, shown=shown)
+        return anyio.run(serving)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    as_json: bool
+    is_quiet: bool
+
+    def address(self, address: str, folder: Path) -> None:
+        where = output.shown_path(folder)
+        if self.as_json:
+            output.print_json({"address": address, "folder": str(folder.absolute())})
+        self.say(f"Serving {where} at {address}; Ctrl-C ends it")
+
+    def say(self, line: str) -> None:
+        if not self.is_quiet:
+            output.people(as_json=self.as_json).print(line, markup=False, soft_wrap=True)
+
+
+async def _serve(
+    folder: Path | None,
+    settings: Settings,
+    environ: Mapping[str, str],
+    *,
+    config: Path | None,
+    door: "Door",
+    listening: "socket.socket",
+    shown: _Shown,
+) -> int:
+    from hankwatch.serve.context import Serving
+    from hankwatch.serve.policy import PolicyAuthorizer
+    from hankwatch.serve.server import address_of, serving_on
+    from hankwatch.serve.shelf import Shelf
+
+    shelf = Shelf(folder or base_dir(settings, environ))
+    authorizer = None if door.policy is None else PolicyAuthorizer(door.policy)
+    async with open_watching(settings, environ, clock=SystemClock(), authorizer=authorizer) as watching:
+        room = EngineRoom(watching, folder, wake_runs(watching, environ, config, shown.say))
+        serving = Serving(door, shelf, watching.clock, watching.service)
+        async with task_group() as tasks:
+            stops = _Stops(asyncio.get_running_loop(), tasks.cancel_scope.cancel, settings.run.stop_budget_s)
+            with heard(_SIGNALS, stops.on_signal):
+                tasks.start_soon(room.run)
+                async with serving_on(listening, serving):
+                    shown.address(address_of(listening), shelf.folder)
+                    await anyio.sleep_forever()
+    return _INTERRUPTED
+
+
+@dataclass(slots=True)
+class _Stops:
+    """The first signal ends the server in order, within the stop budget; the second at once."""
+
+    loop: asyncio.AbstractEventLoop
+    stop: Callable[[], None]
+    budget_s: float
+    count: int = 0
+    _backstop: Backstop = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._backstop = Backstop(self._last_word, runs=list, exit_code=lambda: _INTERRUPTED)
+
+    def on_signal(self) -> None:
+        """Called by a thread of its own."""
+        self.count += 1
+        self._backstop.within(self.budget_s if self.count == 1 else _AT_ONCE_S)
+        with suppress(RuntimeError):  # the loop is closed already
+            self.loop.call_soon_threadsafe(self.stop)
+
+    def _last_word(self) -> str:
+        return f"Ended by force: something did not end in time (process {os.getpid()}); nothing is lost by it."

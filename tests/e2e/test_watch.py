@@ -231,3 +231,12 @@ def test_the_schema_of_watch_files_is_printed(cli: Cli) -> None:
     printed = cli("validate", "--print-schema", "watch").json
 
     assert {"WatchFile", "WatchSet"} <= set(printed["$defs"])
+
+
+def test_a_file_of_watches_is_validated_like_every_other(cli: Cli) -> None:
+    (cli.cwd / "set.json").write_text('{"watches": [\n {"id": "a", "condition": "a"}]}', encoding="utf-8")
+
+    done = cli("validate", "set.json", "--json")
+
+    assert done.code == 1
+    assert [(one["pointer"], one["line"]) for one in done.json["diagnostics"]] == [("/watches/0/verifier", 2)]

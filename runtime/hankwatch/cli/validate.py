@@ -68,6 +68,8 @@ def _check(path: Path, config: Path | None) -> _Checked:
             found = Diagnostics()
             read_watchdog(Path(shown), found)
             return _Checked(list(found))
+        case "watch":
+            return _Checked(_watch_faults(Path(shown)))
         case "settings":
             settings = load_settings(environ=os.environ, cwd=Path(), config=Path(shown))
             return _Checked(list(settings.diagnostics), settings)
@@ -105,11 +107,19 @@ def _kind(path: Path) -> str:
         return "watchdog"
     value: Any = Document.load(path).value
     keys = set(value) if isinstance(value, dict) else set()
+    if "watches" in keys or {"condition", "verifier"} <= keys:
+        return "watch"
     of_sentinels, of_hanks = (
         len(keys & {field.alias or name for name, field in model.model_fields.items()})
         for model in (SentinelConfig, Hank)
     )
     return "sentinel" if "hank" not in keys and of_sentinels > of_hanks else "hank"
+
+
+def _watch_faults(path: Path) -> list[Diagnostic]:
+    from hankwatch.watches.files import watch_faults
+
+    return watch_faults(Document.load(path))
 
 
 def _check_faults(path: Path) -> list[Diagnostic]:

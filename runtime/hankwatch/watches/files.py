@@ -95,6 +95,16 @@ def read_watches(
     return requests
 
 
+def watch_faults(document: Document) -> list[Diagnostic]:
+    """What is wrong with a file as such; whether its watches can be armed is known where they are."""
+    is_set = isinstance(document.value, dict) and "watches" in document.value
+    try:
+        _read(WatchSet if is_set else WatchFile, document)
+    except ConfigError as error:
+        return list(error.diagnostics)
+    return []
+
+
 def placed(error: WatchInvalid, document: Document, at: str = "") -> Iterator[Diagnostic]:
     """The faults of a request at ``at`` of a file, each at the line of what it is about."""
     for fault in error.faults:

@@ -16,7 +16,7 @@ from anyio.abc import TaskStatus
 
 from hankwatch.config.environment import child_environment
 from hankwatch.core.clock import Clock, StreamTime
-from hankwatch.core.errors import HankwatchError, StoreFailed, UsageError
+from hankwatch.core.errors import HankwatchError, StoreFailed, UsageError, WatchNotFound
 from hankwatch.core.redaction import Redactor
 from hankwatch.core.secret_names import holds_secret
 from hankwatch.core.tasks import task_group
@@ -30,7 +30,7 @@ from hankwatch.runner.lookups import Executions
 from hankwatch.runner.wakes import Wake, WakeDesk, WatchJournal
 from hankwatch.runner.waking import WakeRuns
 from hankwatch.settings import Settings
-from hankwatch.watches.authority import Authorizer, LocalAuthorizer
+from hankwatch.watches.authority import Authorizer, LocalAuthorizer, operator
 from hankwatch.watches.bounds import Defaults
 from hankwatch.watches.checks import Check, Checks, plugin_checks
 from hankwatch.watches.database import Database
@@ -220,6 +220,15 @@ class HomeWatches:
             except StoreFailed as error:
                 _LOG.warning("session %s is not told of every ending: %s", session, error)
 
+    async def cancel(self, sessions: Collection[str]) -> None:
+        """See ``runner.wakes.Watches``."""
+        for watch_id in await self.live(sessions):
+            assert self._watching is not None
+            try:
+                await self._watching.service.cancel_watch(operator(), watch_id)
+            except (StoreFailed, WatchNotFound) as error:
+                _LOG.warning("watch %s is not cancelled: %s", watch_id, error)
+
     async def live(self, sessions: Collection[str] = ()) -> tuple[str, ...]:
         """See ``runner.wakes.Watches``."""
         if self._watching is None:
@@ -268,6 +277,8 @@ class HomeWatches:
             self._watching = watching
             self._deliverer = watching.deliverer(scope, journals=self.journal)
             self._waker = watching.deliverer(scope, sessions=self.desk)
+            # At once, before the line asks for wakes: whoever held this home before has died.
+            await anyio.to_thread.run_sync(watching.outbox.reclaim, scope.homes or frozenset())
             self._is_open.set()
             self._waker.wakes_at_once = 1  # the line runs one after the other, and what is accepted has to run
             try:

@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 from tests.support.hanks import codon
-from tests.support.runs import Ran, environment, stand_in, write_hank
+from tests.support.runs import Ran, environment, killed_after, stand_in, write_hank
 
 from hankwatch.app import LiveRun, open_run
 from hankwatch.core.clock import SystemClock
@@ -361,3 +361,17 @@ async def test_an_agent_that_cannot_be_resumed_waits_for_no_watches(tmp_path: Pa
 
     with pytest.raises(UsageError, match="waitForWatches continues a session"):
         await here.run()
+
+
+async def test_watches_of_an_attempt_that_was_killed_are_cancelled_before_the_next_one(tmp_path: Path) -> None:
+    here = Here(tmp_path)
+    ran = await here.run()
+    here.root = killed_after(ran, tmp_path / "killed", ran.of("codon.started")[0]).root
+    stale, other = await here.arm(id="stale"), await here.arm(id="other", session="elsewhere")
+
+    resumed = await here.run(resume=True)
+
+    assert [event.data["watchId"] for event in resumed.of("watch.cancelled")] == [stale]
+    assert resumed.result is not None
+    assert resumed.result.success
+    assert resumed.result.live_watches == (other,)

@@ -63,6 +63,8 @@ class Run:
     """Where their wakes are taken."""
     only_wakes: bool = False
     """Run the turns that watches ask for, and no codon of the hank."""
+    _left: frozenset[str] = frozenset()
+    """Names of the session of a codon that an earlier process left in the middle, which begins afresh."""
     _live_watches: tuple[str, ...] = ()
     _end: Finish | None = None
     """Why it ends before all is done."""
@@ -91,6 +93,8 @@ class Run:
         await self.context.keeper.begin()
         watches = self.context.watches
         async with watches.watching() if watches is not None else nullcontext():
+            if watches is not None and self._left:
+                await watches.cancel(self._left)
             await self._run_wakes()
             while isinstance(step := await self._next(), StartCodon):
                 await self._carry_out(step, CodonRun.run)
@@ -118,6 +122,9 @@ class Run:
             if step is not None:
                 with ledger.on_behalf_of(last.run_id):
                     await self._carry_out(step, CodonRun.go_on)
+        run = ledger.state.current or last
+        if (left := run.current) is not None and not self.only_wakes:
+            self._left = frozenset({left.codon_id, left.base_codon_id or left.codon_id})
         mark_crashed(ledger)
         after = last_done(hank, ledger.state.thread)
         sha = latest(ledger.state.thread)[after].checkpoint_sha if after is not None else ""

@@ -49,6 +49,10 @@ class Watches(Protocol):
         """Ids of those that are still active, of any session or of these."""
         ...
 
+    async def cancel(self, sessions: Collection[str]) -> None:
+        """End the watches of a session that nobody goes on with."""
+        ...
+
     async def tell_every_ending(self, sessions: Collection[str]) -> None:
         """Let a session be woken by any ending of its watches: somebody waits for them."""
         ...

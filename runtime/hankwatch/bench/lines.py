@@ -13,6 +13,7 @@ from hankwatch.events.codec import decode_line
 from hankwatch.events.envelope import Event
 from hankwatch.processes.lines import Line, LineSplitter
 from hankwatch.stream.damage import damage_named
+from hankwatch.stream.journal_lines import journal_lines
 
 LINE_GAP_MS = 5
 """Distance of a line without a stamp from the line before it (spec hank 5)."""
@@ -54,7 +55,7 @@ def journal_events(path: Path, place: Place | None = None) -> Iterator[Event | N
     """
     at_ms = _first_stamp(path) - LINE_GAP_MS
     with _opened(path, place) as file:
-        for line in file:
+        for line, _ in journal_lines(file):
             if not line.strip():
                 continue
             try:
@@ -74,7 +75,7 @@ def events_with(path: Path, word: bytes) -> Iterator[Event]:
         UsageError: the file cannot be read to its end.
     """
     with _opened(path) as file:
-        for line in file:
+        for line, _ in journal_lines(file):
             if word in line:
                 with suppress(BadLine):
                     yield decode_line(line, received_ms=NO_STAMP_MS).event
@@ -82,7 +83,7 @@ def events_with(path: Path, word: bytes) -> Iterator[Event]:
 
 def _first_stamp(path: Path) -> int:
     with _opened(path) as file:
-        for line in file:
+        for line, _ in journal_lines(file):
             try:
                 decoded = decode_line(line, received_ms=NO_STAMP_MS)
             except BadLine:

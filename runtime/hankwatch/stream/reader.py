@@ -19,6 +19,7 @@ from hankwatch.core.files import reading
 from hankwatch.events.codec import decode_line
 from hankwatch.events.envelope import Event
 from hankwatch.stream.follow import FollowedFile
+from hankwatch.stream.journal_lines import journal_lines
 
 POLL_S = 0.1
 """How often ``tail`` looks for more."""
@@ -81,10 +82,10 @@ class JournalReader:
                 return  # file systems refuse to seek far behind the end
             file.seek(after)
             cursor, count = after, 0
-            for line in file:
+            for line, size_bytes in journal_lines(file):
                 if limit is not None and count >= limit:
                     return
-                cursor += len(line)
+                cursor += size_bytes
                 event = self._decode(line, cursor, received_ms)
                 if event is not None and (types is None or event.type in types):
                     count += 1
@@ -101,8 +102,8 @@ class JournalReader:
         with self._open() as file:
             received_ms = os.fstat(file.fileno()).st_mtime_ns // 1_000_000
             cursor = 0
-            for line in file:
-                cursor += len(line)
+            for line, size_bytes in journal_lines(file):
+                cursor += size_bytes
                 if line.startswith(_OWN) and line[: line.find(b'"', len(_OWN)) + 1] not in wanted:
                     continue
                 with suppress(BadLine):

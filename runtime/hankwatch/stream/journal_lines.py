@@ -1,0 +1,25 @@
+"""The lines of a journal as they are read: no line, however long, fills the memory."""
+
+import gzip
+from collections.abc import Iterator
+from typing import BinaryIO
+
+MAX_LINE_BYTES = 128 * 1024 * 1024
+"""Longest line that is looked at; four times the longest that an agent's stream may have."""
+_CHUNK_BYTES = 1 << 20
+_NO_EVENT = b"\x00"
+
+
+def journal_lines(file: BinaryIO | gzip.GzipFile, limit_bytes: int = MAX_LINE_BYTES) -> Iterator[tuple[bytes, int]]:
+    """Each line with its line end, and its length in bytes; in place of a longer one stands a line that is no event."""
+    while line := file.readline(limit_bytes + 1):
+        size = len(line)
+        if size > limit_bytes:
+            end = line[-1:]
+            line = _NO_EVENT
+            while end != b"\n" and (more := file.readline(_CHUNK_BYTES)):
+                size += len(more)
+                end = more[-1:]
+            if end == b"\n":
+                line += end
+        yield line, size

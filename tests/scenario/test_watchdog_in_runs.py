@@ -181,6 +181,27 @@ async def test_a_nudge_for_an_agent_that_has_ended_by_itself_starts_no_turn(tmp_
     assert ran.completed()["success"] is True
 
 
+@pytest.mark.parametrize("how", [play, play_resumed])
+async def test_what_an_agent_says_before_it_can_know_of_a_nudge_brings_no_cap_nearer(tmp_path: Path, how: Any) -> None:
+    """It wrote all of it at once: it gets its nudge all the same."""
+    chants = ["raw", "".join(json.dumps(said(CHANT, f"m{number}")[1]) + "\n" for number in range(6))]
+    looping = [INIT, chants, ["until_told", said(CHANT)]]
+    answer = [said("The answer.", "m"), *BY_ITSELF]
+    ran, agent = await how(tmp_path, *([[*looping, *answer]] if how is play else [looping, [INIT, *answer]]))
+    assert nudges(ran) == [("break_loop", "sentence_strict", None)]
+    assert ran.of("watchdog.interrupt") == []
+    assert ran.completed()["success"] is True
+    assert [call["stdin"] for call in agent.calls()[1:]] == ([] if how is play else ["Stop it."])
+
+
+async def test_an_agent_that_was_through_before_it_was_interrupted_has_done_its_work(tmp_path: Path) -> None:
+    """It is asked to stop a step, and what it says of its end is a success all the same."""
+    nobody_listens = ["until_word", ["line", DONE], ["exit", 0]]
+    ran, _ = await play(tmp_path, [INIT, said(CHANT), nobody_listens])
+    assert nudges(ran) == [("break_loop", "sentence_strict", None)]
+    assert ran.completed()["success"] is True
+
+
 @pytest.mark.parametrize("result", [DONE, {**DONE, "subtype": "error_during_execution", "errors": ["terminated"]}])
 async def test_what_an_agent_says_of_its_end_when_it_is_ended_for_a_nudge_counts_for_nothing(
     tmp_path: Path, result: dict[str, Any]

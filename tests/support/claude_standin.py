@@ -9,7 +9,7 @@ The score is a JSON list of steps in the file ``$CLAUDE_SCORE``; each is ``[verb
 ``quiet_children FILE`` (it holds none) · ``say_env NAME`` · ``file PATH TEXT`` · ``remove PATH`` ·
 ``close_stdout`` · ``until_eof`` · ``until_told STEPS…`` (again and again, ``{n}`` in them counts, until a line comes
 in; a request to interrupt is answered with ``INTERRUPTED`` as a result, and the line after it waited for) ·
-``exit CODE`` · ``kill SIGNAL`` · ``calls STEPS…`` (a list of steps for each call; the last one for all further ones).
+``until_word STEPS…`` (once a line has come in, which is left unread) · ``exit CODE`` · ``kill SIGNAL`` · ``calls STEPS…`` (a list of steps for each call; the last one for all further ones).
 
 The call goes to ``$CLAUDE_SEEN``: argv, first line of stdin, working directory, environment; one more line per call
 to ``$CLAUDE_SEEN.calls``, and one per line that came in later to ``$CLAUDE_SEEN.told``.
@@ -146,6 +146,11 @@ def perform(verb: str, arguments: list[Any]) -> None:
             until_told(steps)
         case "calls", *scores:
             for inner, *rest in scores[min(calls(), len(scores)) - 1]:
+                perform(inner, rest)
+        case "until_word", *steps:
+            while not is_told():
+                pass
+            for inner, *rest in steps:
                 perform(inner, rest)
         case "exit", code:
             os._exit(code)

@@ -1,7 +1,6 @@
 """The work of one attempt: its agent's turns, from the first checks to the verdict (spec hank 2)."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -11,7 +10,6 @@ import anyio
 from hankwatch.agents.program import Command, Resumes, TurnRequest
 from hankwatch.agents.signals import Streamed
 from hankwatch.agents.translate import Translator
-from hankwatch.core.contain import contain
 from hankwatch.core.errors import HankwatchError, InfrastructureError
 from hankwatch.events.activity import AssistantAction
 from hankwatch.events.payload import Payload
@@ -33,6 +31,7 @@ from hankwatch.runner.tracked import TrackedFiles
 from hankwatch.runner.turn import Turn, TurnEnd
 from hankwatch.runner.verdict import Verdict, decide, not_begun, not_run, nothing_left
 from hankwatch.runner.waiting import TimeLimit, Waiting
+from hankwatch.runner.watched import Watched
 from hankwatch.sentinels.loader import LoadFailure
 from hankwatch.watchdog import Watchdog
 from hankwatch.watchdog.tool_classes import classes_of
@@ -71,7 +70,7 @@ class Attempt:
     _end: TurnEnd | None = None
     _pending_session: bool = False
     _steering: AgentSteering = field(init=False)
-    _watchdog: Watchdog | None = None
+    _watched: Watched | None = None
     _nudge_turns: int = 0
     _messages: int = 0
     _problem: str | None = None
@@ -97,7 +96,9 @@ class Attempt:
             is_report=lambda path: f"{root.name}/{path}" in self.reports,
         )
         self._tracker = FileTracker(root, files, emit=self.context.stream.emit, clock=self.context.clock)
-        self._steering = AgentSteering(job.program, self.stop, lambda: self._translator.session_id)
+        self._steering = AgentSteering(
+            job.program, self.stop, lambda: self._translator.session_id, self.context.clock.monotonic
+        )
 
     async def work(self) -> Verdict:
         """What the attempt comes to; every event up to the agent's end is emitted then.
@@ -154,24 +155,19 @@ class Attempt:
         self._explain(verdict)
         return verdict
 
-    @contextmanager
-    def _under_watchdog(self) -> Iterator[None]:
+    def _under_watchdog(self) -> AbstractContextManager[None]:
         job, stream = self.job, self.context.stream
         if job.watchdog is None:
-            yield
-            return
-        self._watchdog = Watchdog(
+            return nullcontext()
+        watchdog = Watchdog(
             job.watchdog,
             job.codon_id,
             emit=stream.emit,
             steering=self._steering,
             tool_classes=classes_of(job.program.name),
         )
-        leave = stream.subscribe(self._watchdog.on_event, name=f"watchdog of {job.codon_id}")
-        try:
-            yield
-        finally:
-            leave()
+        self._watched = Watched(watchdog, self._steering, stream, self._tell_blind)
+        return self._watched.listening(f"watchdog of {job.codon_id}")
 
     async def _set_up(self) -> RigEnd | None:
         """Carry out the rig; None when there is nothing to set up."""
@@ -271,27 +267,23 @@ class Attempt:
         self._session_turn += 1
         self._nudge_turns += 1
         self._translator.account.cut_short()
-        if self._watchdog is not None:
-            self._watchdog.asked_anew()
+        if self._watched is not None:
+            self._watched.watchdog.asked_anew()
         session_id = self._translator.session_id
         said = f"Codon {self.job.codon_id}: its turn was ended, session {session_id} goes on with the watchdog's nudge"
         self._info(said, code="nudge-turn", details={"turn": self._session_turn})
         return self._resume(replace(self.job.request, prompt=nudge), session_id)
 
     def _streamed(self, piece: Streamed) -> None:
-        if self._watchdog is None:
-            return
-        with contain(self._watchdog_failed):
-            channel: Literal["thinking", "text"] = "thinking" if piece.kind == "thinking" else "text"
-            self._watchdog.delta(channel, piece.text, self.context.stream.now_ms() / 1000)
+        if self._watched is not None:
+            self._watched.streamed(piece)
 
-    def _watchdog_failed(self, error: Exception) -> None:
-        self._watchdog = None  # its events are still told, by whoever else feeds it
+    def _tell_blind(self, error: Exception) -> None:
         self._error(f"The watchdog no longer sees what the agent streams: {error}", "watchdog-failed")
 
     def _interrupted(self) -> None:
-        if self._watchdog is not None:
-            self._watchdog.asked_anew()
+        if self._watched is not None:
+            self._watched.watchdog.asked_anew()
 
     def _goes_on(self, verdict: Verdict) -> bool:
         """Whether the codon is prompted again (``exhaustWithPrompt``)."""

@@ -39,6 +39,7 @@ class Reins:
     _waiting: deque[Word] = field(default_factory=deque)
     _more: anyio.Event = field(default_factory=anyio.Event)
     _owed: int = 0
+    """Steps that the agent was asked to stop and has not closed yet."""
 
     def say(self, word: Word) -> bool:
         """Have something written to the agent's input; False when it does not read."""
@@ -68,11 +69,19 @@ class Reins:
         """Words that the agent did not take, or that were not written before it stated a result."""
         return self._lost + len(self._waiting) + self._is_writing
 
-    def ends_with_result(self) -> bool:
-        """Note a result of the agent: whether it ends the turn, and not only a step that was interrupted."""
+    @property
+    def is_stopping(self) -> bool:
+        """The agent was asked to end its turn or its step, and has not yet."""
+        return self.cut_asked.is_set() or bool(self._owed) or any(word.interrupts for word in self._waiting)
+
+    def ends_with_result(self, *, success: bool) -> bool:
+        """Note a result of the agent: whether it ends the turn, and not only a step that was interrupted.
+
+        A ``success`` is never the end of an interrupted step: the agent was through before it was told.
+        """
         self._lost += len(self._waiting)
         self._waiting.clear()
-        self.over = not self._owed
+        self.over = success or not self._owed
         self._owed = max(0, self._owed - 1)
         return self.over
 
@@ -89,11 +98,27 @@ class AgentSteering:
     stop: CodonStop
     session_id: Callable[[], str]
     """The session as known by now; empty until it is."""
+    now_s: Callable[[], float]
+    """Monotonic seconds."""
     trigger: str = ""
     """What made the watchdog interrupt the agent for good; empty while it did not."""
     _reins: Reins | None = None
     _is_open: bool = False
     _prompt: str | None = None
+    _heeds_by_s: float = 0.0
+
+    @property
+    def is_stopping(self) -> bool:
+        """The agent was told to stop: what comes of it now was under way before, and is no answer to a nudge.
+
+        At most for as long as it has to end by itself; one that goes on then has paid no heed.
+        """
+        if self.stop.reason is not None:
+            return True
+        reins = self._reins
+        if reins is None or not reins.is_stopping:
+            return False
+        return reins.cut_asked.is_set() or self.now_s() < self._heeds_by_s
 
     def take(self, command: Command) -> Reins:
         """The reins of the next turn."""
@@ -108,6 +133,8 @@ class AgentSteering:
         if isinstance(program, Steers) and self._is_open:
             stops = isinstance(program, Interrupts) and kind == "break_loop"
             first = (program.interrupt(uuid4().hex),) if isinstance(program, Interrupts) and stops else ()
+            if stops:
+                self._heeds_by_s = self.now_s() + self.stop.grace_s
             return reins.say(Word((*first, program.steer(text)), stops))
         if not isinstance(program, Resumes) or not self.session_id():
             return False

@@ -187,7 +187,7 @@ class Turn:
             if isinstance(signal, Result):
                 if self.reins.was_cut:
                     continue  # whatever it says of its end, it was ended to go on
-                if not self.reins.ends_with_result():
+                if not self.reins.ends_with_result(success=signal.success and not signal.is_error):
                     self.on_interrupted()
                     continue
             if signal is not None:

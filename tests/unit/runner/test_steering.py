@@ -1,6 +1,7 @@
 """What of the watchdog's words reaches an agent, and what is counted as lost."""
 
 import json
+from collections.abc import Callable
 
 import pytest
 
@@ -8,15 +9,17 @@ from hankwatch.agents.claude import Claude
 from hankwatch.agents.cline import Cline
 from hankwatch.agents.codex import Codex
 from hankwatch.agents.program import AgentProgram, TurnRequest
-from hankwatch.runner.control import CodonStop, StopReason
+from hankwatch.runner.control import KILL_GRACE_S, CodonStop, StopReason
 from hankwatch.runner.steering import MAX_UNSENT, AgentSteering, Reins, Word
 
 WORD = Word((b"word\n",), interrupts=False)
 BREAK = Word((b"stop\n", b"word\n"), interrupts=True)
 
 
-def steering(program: AgentProgram, session: str = "s-1") -> tuple[AgentSteering, Reins]:
-    made = AgentSteering(program, CodonStop(), lambda: session)
+def steering(
+    program: AgentProgram, session: str = "s-1", now_s: Callable[[], float] = lambda: 0.0
+) -> tuple[AgentSteering, Reins]:
+    made = AgentSteering(program, CodonStop(), lambda: session, now_s)
     return made, made.take(program.command(TurnRequest("Do it.")))
 
 
@@ -49,7 +52,7 @@ def test_without_a_session_to_take_up_a_nudge_is_refused(program: AgentProgram, 
 
 
 def test_before_a_turn_and_once_the_codon_is_stopped_a_nudge_is_refused() -> None:
-    steers = AgentSteering(Claude(), CodonStop(), lambda: "s-1")
+    steers = AgentSteering(Claude(), CodonStop(), lambda: "s-1", lambda: 0.0)
     assert not steers.nudge("escalation", "Look.")
     stopped, _ = steering(Claude())
     stopped.stop.request(StopReason.SKIP)
@@ -81,7 +84,7 @@ async def test_the_result_of_an_interrupted_step_does_not_end_the_turn() -> None
     assert reins.say(BREAK)
     await reins.next_word()
     reins.written(taken=True)
-    assert [reins.ends_with_result(), reins.ends_with_result()] == [False, True]
+    assert [reins.ends_with_result(success=False), reins.ends_with_result(success=False)] == [False, True]
     assert reins.lost == 0
     assert not reins.say(WORD), "the agent has stated its result"
 
@@ -89,7 +92,7 @@ async def test_the_result_of_an_interrupted_step_does_not_end_the_turn() -> None
 def test_what_was_not_written_when_the_agent_was_through_is_lost_and_interrupts_nothing() -> None:
     reins = Reins()
     assert reins.say(BREAK)
-    assert reins.ends_with_result()
+    assert reins.ends_with_result(success=False)
     assert reins.lost == 1
 
 
@@ -101,3 +104,49 @@ async def test_a_word_counts_as_lost_until_the_agent_took_it(taken: bool) -> Non
     assert reins.lost == 1
     reins.written(taken=taken)
     assert reins.lost == (0 if taken else 1)
+
+
+async def test_a_success_closes_no_interrupted_step_the_agent_was_through() -> None:
+    reins = Reins()
+    assert reins.say(BREAK)
+    await reins.next_word()
+    assert reins.ends_with_result(success=True)
+    assert reins.over
+
+
+class TestStopping:
+    def test_a_program_that_resumes_is_stopping_until_its_next_turn(self) -> None:
+        steers, _ = steering(Codex())
+        assert not steers.is_stopping
+        assert steers.nudge("escalation", "Look.")
+        assert steers.is_stopping
+        steers.take(Codex().command(TurnRequest("Look.")))
+        assert not steers.is_stopping
+
+    async def test_a_steered_one_is_until_it_has_closed_the_step_that_was_interrupted(self) -> None:
+        steers, reins = steering(Claude())
+        assert steers.nudge("escalation", "Look.")
+        assert not steers.is_stopping, "it only reads that at its next step"
+        assert steers.nudge("break_loop", "Stop.")
+        assert steers.is_stopping
+        await reins.next_word()
+        await reins.next_word()
+        assert steers.is_stopping
+        assert not reins.ends_with_result(success=False)
+        assert not steers.is_stopping
+
+    def test_one_that_never_closes_the_step_has_paid_no_heed(self) -> None:
+        now_s = [100.0]
+        steers, _ = steering(Claude(), now_s=lambda: now_s[0])
+        assert steers.nudge("break_loop", "Stop.")
+        now_s[0] += KILL_GRACE_S - 0.1
+        assert steers.is_stopping
+        assert steers.nudge("escalation", "Look.")
+        now_s[0] += 0.1
+        assert not steers.is_stopping
+
+    @pytest.mark.parametrize("reason", StopReason)
+    def test_whoever_is_stopped_for_good_is(self, reason: StopReason) -> None:
+        steers, _ = steering(Claude())
+        steers.stop.request(reason)
+        assert steers.is_stopping

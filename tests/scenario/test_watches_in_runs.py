@@ -16,6 +16,7 @@ from hankwatch.core.clock import SystemClock
 from hankwatch.core.errors import UsageError
 from hankwatch.events.envelope import Event
 from hankwatch.options import RunOptions
+from hankwatch.runner.lookups import Executions
 from hankwatch.settings import load_settings
 from hankwatch.watches.authority import operator
 from hankwatch.watches.delivery import Channel
@@ -375,3 +376,25 @@ async def test_watches_of_an_attempt_that_was_killed_are_cancelled_before_the_ne
     assert resumed.result is not None
     assert resumed.result.success
     assert resumed.result.live_watches == (other,)
+
+
+async def test_checks_know_what_runs_and_sessions_do(tmp_path: Path) -> None:
+    here = Here(tmp_path, WAITS)
+    home, looked = str(here.root.resolve()), list[tuple[str | None, str | None]]()
+    watch_id = await here.arm()
+
+    async def look(live: LiveRun) -> None:
+        found = Executions(tmp_path).find(live.run_id, "local")
+        looked.append((Executions(tmp_path).state("one", home, "local"), found.status if found else None))
+        live.stop()
+
+    await run_until_it_waits(here, look)
+    found = Executions(tmp_path).find(str(here.root), "local")
+
+    assert watch_id
+    assert looked == [("waiting", "waiting")]
+    assert found is not None
+    assert (found.status, found.reason) == ("stopped", "codon failure: one")
+    assert Executions(tmp_path).state("one", home, "local") == "ended"
+    assert Executions(tmp_path).state("one", home, "other tenant") is None
+    assert Executions(tmp_path).find("no-such-run", "local") is None

@@ -12,6 +12,7 @@ from hankwatch.runner.execution import Execution, find_run, open_execution
 from hankwatch.runner.sessions import WAITS, WAKE, session_record
 from hankwatch.runner.state import RunRecord, fold
 from hankwatch.runner.summary import is_live
+from hankwatch.runner.verdict import STOPPED
 from hankwatch.stream.reader import JournalReader
 from hankwatch.watches.shipped import RunFound
 
@@ -72,13 +73,19 @@ def _events(execution: Execution) -> list[Event]:
 
 
 def _status(record: RunRecord, events: Iterable[Event], reason: str, *, live: bool) -> str:
-    if record.status == "failed" and reason == "stopped":
+    if record.status == "failed" and (reason == "stopped" or _was_stopped(record)):
         return "stopped"
     if record.status != "running":
         return record.status
     if not live:
         return "crashed"
     return "waiting" if _waits(events) else "running"
+
+
+def _was_stopped(record: RunRecord) -> bool:
+    """Whether somebody ended it in the middle of its last codon."""
+    why = record.codons[-1].failure_reason if record.codons else None
+    return why is not None and why.get("message") == STOPPED
 
 
 def _waits(events: Iterable[Event]) -> bool:

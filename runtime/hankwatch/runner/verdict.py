@@ -14,6 +14,8 @@ from hankwatch.runner.budget import Exceeded
 from hankwatch.runner.control import StopReason
 
 FinalStatus = Literal["completed", "failed", "skipped"]
+STOPPED = "stopped by request"
+"""Why a codon failed that an operator or a signal ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +125,7 @@ def _of_stop(
         case StopReason.SKIP:
             return Verdict("skipped", ended, None, facts)
         case StopReason.FORCE_STOP:
-            reason = FailureReason(type="unknown", retriable=True, message="stopped by request")
+            reason = FailureReason(type="unknown", retriable=True, message=STOPPED)
         case StopReason.IDLE:
             reason = FailureReason(type="timeout", retriable=True, message=f"no output for {idle_s:g} s")
         case StopReason.BUDGET:

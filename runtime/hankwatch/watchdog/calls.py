@@ -96,18 +96,20 @@ class Calls:
 class _Tandem:
     """The latest signatures, and for each length how far they equal those that stand so many before."""
 
-    __slots__ = ("_latest", "_runs")
+    __slots__ = ("_latest", "_max_length", "_runs")
 
     def __init__(self, max_length: int) -> None:
-        self._runs = [0] * max_length
+        self._max_length = max_length
+        self._runs: list[int] = []
         self._latest: tuple[Signature, ...] = ()
 
     def append(self, call: Signature) -> None:
-        known = len(self._latest)
+        if len(self._runs) < len(self._latest):  # only as many as there are calls to compare: a limit may be huge
+            self._runs.append(0)
         for length, run in enumerate(self._runs, start=1):
-            same = length <= known and self._latest[-length].contiguous == call.contiguous
+            same = self._latest[-length].contiguous == call.contiguous
             self._runs[length - 1] = run + 1 if same else 0
-        self._latest = (*self._latest, call)[-max(1, len(self._runs)) :]
+        self._latest = (*self._latest, call)[-self._max_length :] if self._max_length else ()
 
     def repetition(self, copies: int) -> CallRepetition | None:
         """The shortest sequence that stands at the end often enough."""

@@ -134,3 +134,10 @@ def test_only_the_window_counts_for_scattered_calls() -> None:
 def test_four_equal_calls_in_one_batch_are_no_loop_but_four_batches_are() -> None:
     assert nudged(calling(*[LOOK] * 4)) is None
     assert nudged(*[calling(*[LOOK] * 4)] * 3) is not None
+
+
+def test_a_window_without_end_costs_only_what_is_in_it() -> None:
+    huge = {"repeat_call_window": 10**12, "repeat_call_max_len": 10**12}
+    rounds = [calling(read(number % 30)) for number in range(90)]
+    found = nudged(*rounds, **huge)
+    assert found == (90, {"count": 3, "tools": ["read"] * 30, "rule": "contiguous"})

@@ -97,7 +97,7 @@ class Attempt:
         )
         self._tracker = FileTracker(root, files, emit=self.context.stream.emit, clock=self.context.clock)
         self._steering = AgentSteering(
-            job.program, self.stop, lambda: self._translator.session_id, self.context.clock.monotonic
+            job.program, job.request, self.stop, lambda: self._translator.session_id, self.context.clock.monotonic
         )
 
     async def work(self) -> Verdict:

@@ -2,13 +2,14 @@
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 from uuid import uuid4
 
 import anyio
 
-from hankwatch.agents.program import AgentProgram, Command, Interrupts, Resumes, Steers
+from hankwatch.agents.program import AgentProgram, Command, Interrupts, Resumes, Steers, TurnRequest
+from hankwatch.core.errors import UsageError
 from hankwatch.runner.control import CodonStop, StopReason
 
 MAX_UNSENT = 4
@@ -95,6 +96,8 @@ class AgentSteering:
     """
 
     program: AgentProgram
+    request: TurnRequest
+    """What the codon asks of it; each nudge takes the place of the prompt."""
     stop: CodonStop
     session_id: Callable[[], str]
     """The session as known by now; empty until it is."""
@@ -136,10 +139,21 @@ class AgentSteering:
             if stops:
                 self._heeds_by_s = self.now_s() + self.stop.grace_s
             return reins.say(Word((*first, program.steer(text)), stops))
-        if not isinstance(program, Resumes) or not self.session_id():
+        if not self._can_resume_with(text):
             return False
         self._prompt = text
         reins.cut_asked.set()
+        return True
+
+    def _can_resume_with(self, text: str) -> bool:
+        """Whether there is a session to take up, and the program can be given ``text``: asked before a turn is ended."""
+        session_id = self.session_id()
+        if not isinstance(self.program, Resumes) or not session_id:
+            return False
+        try:
+            self.program.resume(replace(self.request, prompt=text), session_id)
+        except UsageError:
+            return False
         return True
 
     def interrupt(self, trigger: str) -> None:

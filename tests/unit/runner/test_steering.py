@@ -8,10 +8,12 @@ import pytest
 from hankwatch.agents.claude import Claude
 from hankwatch.agents.cline import Cline
 from hankwatch.agents.codex import Codex
-from hankwatch.agents.program import AgentProgram, TurnRequest
+from hankwatch.agents.openhands import Openhands
+from hankwatch.agents.program import MAX_ARGUMENT_BYTES, AgentProgram, TurnRequest
 from hankwatch.runner.control import KILL_GRACE_S, CodonStop, StopReason
 from hankwatch.runner.steering import MAX_UNSENT, AgentSteering, Reins, Word
 
+REQUEST = TurnRequest("Do it.", system_prompt="Be brief.")
 WORD = Word((b"word\n",), interrupts=False)
 BREAK = Word((b"stop\n", b"word\n"), interrupts=True)
 
@@ -19,8 +21,8 @@ BREAK = Word((b"stop\n", b"word\n"), interrupts=True)
 def steering(
     program: AgentProgram, session: str = "s-1", now_s: Callable[[], float] = lambda: 0.0
 ) -> tuple[AgentSteering, Reins]:
-    made = AgentSteering(program, CodonStop(), lambda: session, now_s)
-    return made, made.take(program.command(TurnRequest("Do it.")))
+    made = AgentSteering(program, REQUEST, CodonStop(), lambda: session, now_s)
+    return made, made.take(program.command(REQUEST))
 
 
 async def said(reins: Reins) -> list[str]:
@@ -51,8 +53,15 @@ def test_without_a_session_to_take_up_a_nudge_is_refused(program: AgentProgram, 
     assert not reins.cut_asked.is_set()
 
 
+def test_what_a_program_cannot_be_given_is_refused_before_its_turn_is_ended() -> None:
+    steers, reins = steering(Openhands())
+    assert not steers.nudge("escalation", "x" * (MAX_ARGUMENT_BYTES - 20))
+    assert not reins.cut_asked.is_set()
+    assert steers.nudge("escalation", "x" * (MAX_ARGUMENT_BYTES - 200))
+
+
 def test_before_a_turn_and_once_the_codon_is_stopped_a_nudge_is_refused() -> None:
-    steers = AgentSteering(Claude(), CodonStop(), lambda: "s-1", lambda: 0.0)
+    steers = AgentSteering(Claude(), REQUEST, CodonStop(), lambda: "s-1", lambda: 0.0)
     assert not steers.nudge("escalation", "Look.")
     stopped, _ = steering(Claude())
     stopped.stop.request(StopReason.SKIP)

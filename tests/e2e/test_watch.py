@@ -240,3 +240,31 @@ def test_a_file_of_watches_is_validated_like_every_other(cli: Cli) -> None:
 
     assert done.code == 1
     assert [(one["pointer"], one["line"]) for one in done.json["diagnostics"]] == [("/watches/0/verifier", 2)]
+
+
+def fires_of(cli: Cli, watch_id: str, path: Path, *texts: str) -> list[int]:
+    """How often a watch has fired once a file held each of these texts."""
+    counts = []
+    for text in texts:
+        path.write_text(text, encoding="utf-8")
+        counts.append(cli("watch", "check", watch_id, "--json").json["fire_count"])
+    return counts
+
+
+def test_tell_me_whenever_the_treasury_changes(cli: Cli) -> None:
+    treasury = cli.cwd / "treasury.json"
+    create(cli, "--condition", "the treasury", "--document", treasury, "--pointer", "/gold", "--change", "--id", "gold")
+
+    fires = fires_of(cli, "gold", treasury, '{"gold": 1}', '{"gold": 1, "iron": 2}', '{"gold": 3}', '{"gold": 1}')
+
+    assert fires == [0, 0, 1, 2]
+    assert listed(cli, "gold")["status"] == "active"
+
+
+def test_every_time_a_pull_request_lands(cli: Cli) -> None:
+    create(cli, "--condition", "a PR landed", "--command", "grep -q merged state", "--repeat", "--id", "pr")
+
+    fires = fires_of(cli, "pr", cli.cwd / "state", "open", "merged", "merged", "open", "merged")
+
+    assert fires == [0, 1, 1, 1, 2]
+    assert "2×" in cli("watch", "list").out

@@ -122,3 +122,10 @@ async def test_the_document_describes_bodies_answers_and_errors(server: Server) 
             assert route["summary"], path
             assert route["description"], path
             assert "application/problem+json" in route["responses"]["default"]["content"], (method, path)
+
+
+async def test_a_method_that_is_none_is_answered_with_those_that_are(server: Server) -> None:
+    async with server.client() as client:
+        answer = await client.put("/api/watches/w", json={})
+    assert (answer.status_code, answer.json()["code"]) == (405, "method-not-allowed")
+    assert answer.headers["allow"] == "DELETE, GET, PATCH"

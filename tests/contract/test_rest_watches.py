@@ -152,7 +152,8 @@ async def test_a_proposal_can_be_cancelled_and_not_be_approved_then(alice: httpx
     again = await alice.post(f"{SESSION}/{watch['id']}/cancel")
     assert cancelled.json()["state"] == again.json()["state"] == "canceled"
     refused = await alice.post(f"{SESSION}/proposals/{watch['id']}/approve")
-    assert refused.status_code == 422
+    edited = await alice.patch(f"/api/watches/{watch['id']}", json={"interval_s": 300})
+    assert {(answer.status_code, answer.json()["code"]) for answer in (refused, edited)} == {(409, "wrong-state")}
 
 
 async def test_a_session_has_its_own_watches_only(alice: httpx.AsyncClient) -> None:

@@ -8,7 +8,8 @@
     │   ├── NotYetSupported           a documented feature of a later version
     │   ├── CapReached                as many watches are active as may be
     │   ├── WatchInvalid              a watch that cannot be armed as it is asked for
-    │   │   └── IdTaken               its id is another's
+    │   │   ├── IdTaken               its id is another's
+    │   │   └── WrongState            it has ended, or is no proposal any more
     │   ├── WatchNotFound             no such watch, or none that the asker may know of
     │   ├── Forbidden                 a known watch that the asker may not do this to
     │   ├── RunNotFound               no execution matches what was named
@@ -130,6 +131,12 @@ class IdTaken(WatchInvalid):
     def __init__(self, watch_id: str, advice: str) -> None:
         self.watch_id = watch_id
         super().__init__([f"id: {watch_id!r} is taken; {advice}"])
+
+
+class WrongState(WatchInvalid):
+    """A watch to which this cannot be done any more, or not yet."""
+
+    code = "wrong-state"
 
 
 class WatchNotFound(UsageError):

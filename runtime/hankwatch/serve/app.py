@@ -19,6 +19,7 @@ _SUMMARY: Final = "Runs of hanks, what their sentinels saw, and watches."
 _BODIES: Final = {
     ("/api/watches", "post"): "WatchRequest",
     ("/api/watches/{watch_id}", "patch"): "WatchEdit",
+    (f"{chat.router.prefix}/proposals", "post"): "Proposal",
 }
 """What is read by the rules of files, not by FastAPI's, and documented all the same."""
 
@@ -57,9 +58,20 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
         _, bodies = models_json_schema(
             [(WatchRequest, "validation"), (WatchEdit, "validation")], ref_template="#/components/schemas/{model}"
         )
-        document["components"]["schemas"] |= bodies["$defs"]
+        schemas = document["components"]["schemas"]
+        schemas |= bodies["$defs"]
+        schemas["Proposal"] = _without(schemas["WatchRequest"], chat.GIVEN)
         for (path, method), name in _BODIES.items():
             content = document["paths"][path][method]["requestBody"]["content"]
             content["application/json"]["schema"] = {"$ref": f"#/components/schemas/{name}"}
+        if app.state.serving.door.policy is None:  # then everybody who reaches it may all
+            for route in (route for path in document["paths"].values() for route in path.values()):
+                route.pop("security", None)
         app.openapi_schema = document
     return app.openapi_schema
+
+
+def _without(schema: dict[str, Any], names: frozenset[str]) -> dict[str, Any]:
+    """An object's schema that lacks some of its properties."""
+    properties = {name: value for name, value in schema["properties"].items() if name not in names}
+    return {**schema, "title": "Proposal", "properties": properties}

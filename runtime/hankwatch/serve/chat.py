@@ -16,7 +16,8 @@ from hankwatch.watches.watch import EndReason, Kind, Watch
 
 HEADER: Final = "Ductor-Agent-Protocol-Version"
 VERSION: Final = "1"
-_GIVEN: Final = frozenset({"kind", "session"})
+GIVEN: Final = frozenset({"kind", "session"})
+"""Keys of a watch that the path says."""
 _PARAMETER: Final = {
     "name": HEADER,
     "in": "header",
@@ -76,7 +77,7 @@ class SessionWatches(BaseModel):
 async def propose(session: Session, written: Proposed, serving: Served, caller: Asking) -> Response:
     """Propose a watch; nothing is checked before an owner or manager of the session approves it."""
     caller.require("watches:write")
-    if extra := sorted(_GIVEN & written.keys()):
+    if extra := sorted(GIVEN & written.keys()):
         raise WatchInvalid([f"{name}: is given by the path" for name in extra])
     request = read_request({**written, "kind": Kind.AGENT_WATCH.value, "session": session})
     armed = await serving.watches.create_watch(caller.principal, request)

@@ -10,6 +10,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.routing import compile_path
 
 from hankwatch.core.errors import (
     CapReached,
@@ -28,12 +29,14 @@ from hankwatch.core.errors import (
     WatchInvalid,
     WatchNotFound,
     WrongProtocolVersion,
+    WrongState,
 )
 
 _LOG = logging.getLogger(__name__)
 MEDIA_TYPE: Final = "application/problem+json"
 _STATUSES: Final[Mapping[type[HankwatchError], int]] = {
     IdTaken: 409,
+    WrongState: 409,
     WatchInvalid: 422,
     WatchNotFound: 404,
     RunNotFound: 404,
@@ -139,10 +142,13 @@ def explain_errors(app: FastAPI) -> None:
         faults = [_said(fault) for fault in error.errors()[:_MAX_FAULTS]]
         return problem(422, "request-invalid", "; ".join(faults), faults=faults)
 
-    async def of_http(_: Request, error: Exception) -> Response:
+    async def of_http(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         code = HTTPStatus(error.status_code).phrase.lower().replace(" ", "-")
-        return problem(error.status_code, code, str(error.detail), headers=error.headers)
+        headers = dict(error.headers or {})
+        if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:  # the router tells those of the first route alone
+            headers["Allow"] = ", ".join(_methods(app, request.url.path))
+        return problem(error.status_code, code, str(error.detail), headers=headers)
 
     async def unknown(_: Request, error: Exception) -> Response:
         return problem(500, "internal", f"{type(error).__name__}: this is a defect of hankwatch; its log says where")
@@ -151,6 +157,12 @@ def explain_errors(app: FastAPI) -> None:
     app.add_exception_handler(RequestValidationError, invalid)
     app.add_exception_handler(HTTPException, of_http)
     app.add_exception_handler(Exception, unknown)
+
+
+def _methods(app: FastAPI, path: str) -> list[str]:
+    """All methods that a path answers to."""
+    routes = (route for template, route in app.openapi()["paths"].items() if compile_path(template)[0].match(path))
+    return sorted({method.upper() for route in routes for method in route})
 
 
 def _said(fault: Mapping[str, Any]) -> str:

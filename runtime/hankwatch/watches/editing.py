@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from hankwatch.core.errors import WatchInvalid
+from hankwatch.core.errors import WatchInvalid, WrongState
 from hankwatch.watches.authority import Principal
 from hankwatch.watches.bounds import (
     Defaults,
@@ -58,7 +58,9 @@ class Editing:
 
     def _standing_faults(self, watch: Watch) -> Iterator[str]:
         if watch.status is not Status.ACTIVE:
-            yield f"watch {watch.id} is {watch.status.value}; only active watches are edited, make a new one"
+            raise WrongState(
+                [f"watch {watch.id} is {watch.status.value}; only active watches are edited, make a new one"]
+            )
         if self.principal.is_operator:
             return
         if self.edit.verifier is not None:

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 import anyio.to_thread
 import orjson
 
-from hankwatch.core.errors import Forbidden, IdTaken, WatchInvalid, WatchNotFound
+from hankwatch.core.errors import Forbidden, IdTaken, WatchInvalid, WatchNotFound, WrongState
 from hankwatch.processes.limits import ends_within
 from hankwatch.watches.arming import planned
 from hankwatch.watches.authority import Action, Authorizer, Principal
@@ -172,7 +172,7 @@ class WatchService:
         def work(stands: Watch) -> Decision | None:
             self.authorizer.check(principal, Action.APPROVE, stands)
             if stands.status is not Status.PROPOSED:
-                raise WatchInvalid([f"watch {watch_id} is {stands.status.value}; only proposals are approved"])
+                raise WrongState([f"watch {watch_id} is {stands.status.value}; only proposals are approved"])
             if not principal.is_operator and self.verifiers.trust(stands.verifier) is not Trust.SAFE:
                 raise Forbidden(Action.APPROVE, watch_id, "only an operator approves such a verifier")
             # Not due before the check below, whose result is the answer, has been made.

@@ -398,3 +398,27 @@ async def test_checks_know_what_runs_and_sessions_do(tmp_path: Path) -> None:
     assert Executions(tmp_path).state("one", home, "local") == "ended"
     assert Executions(tmp_path).state("one", home, "other tenant") is None
     assert Executions(tmp_path).find("no-such-run", "local") is None
+
+
+async def test_a_run_that_waits_for_next_runs_wakes_meanwhile(tmp_path: Path) -> None:
+    here = Here(tmp_path)
+    watch_id = await here.arm()
+    idle = Signals()
+    asked = RunOptions(here.hank, execution=here.root, autostart=False)
+    async with open_run(asked, environ=here.environ) as live, anyio.create_task_group() as tasks:
+        live.stream.subscribe(idle.listen, name="test")
+
+        async def press_next() -> None:
+            await idle.reached(1)
+            live.control.next()
+            await idle.reached(2)
+            await here.fire(watch_id)
+            await idle.reached(3)  # again, after the wake
+            live.control.next()
+
+        tasks.start_soon(press_next)
+        await live.carry_out()
+
+    ran = Ran(here.root)
+    assert [event.data["codonId"] for event in ran.of("codon.completed")] == ["one", "session:one"]
+    assert [event.data["reason"] for event in ran.of("server.idle")][1:] == ["all-codons-completed"] * 2

@@ -6,11 +6,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import anyio
+
+from hankwatch.core.tasks import task_group
 from hankwatch.events.run import ErrorEvent, Info, ServerIdle
+from hankwatch.processes.limits import ends_within
 from hankwatch.runner import outputs
 from hankwatch.runner.budget import has_limits, summary
 from hankwatch.runner.codon import CodonRun, NotLoaded
 from hankwatch.runner.context import RunContext
+from hankwatch.runner.control import GoBack
 from hankwatch.runner.crash import end_orphans, mark_crashed
 from hankwatch.runner.jobs import CodonJob
 from hankwatch.runner.plan import Finish, StartCodon, last_done, next_step, step_of
@@ -20,6 +25,8 @@ from hankwatch.runner.wakes import WakeDesk
 from hankwatch.sentinels.sentinel import SentinelSummary
 from hankwatch.stream.reader import JournalReader
 
+_LOOK_S = 1.0
+"""How often a run that waits for ``next`` looks whether a watch asks for something."""
 _NAMED = 20
 """Live watches that an event names."""
 
@@ -140,16 +147,33 @@ class Run:
             missing |= event.data.get("code") in {outputs.STOPPED, outputs.FAILED}
         return missing
 
-    async def _run_wakes(self) -> None:
-        """Carry out what watches ask of sessions that no running codon has, one after the other."""
-        watches = self.context.watches
+    async def _run_wakes(self) -> bool:
+        """Carry out what watches ask of sessions that no running codon has, one after the other; whether any was."""
+        watches, ran = self.context.watches, False
         if watches is None or self.desk is None:
-            return
+            return False
         while not self.context.control.stopping and self._end is None:
             if (wake := await watches.next_wake()) is None:
-                return
+                break
             step, job = self.desk.turn(wake)
             await CodonRun(step, job, self.context).run()
+            ran = True
+        return ran
+
+    async def _hold(self, step: StartCodon | Finish) -> GoBack | None:
+        """Wait for ``next``, and do meanwhile what watches ask for; a turn that runs is not cut short."""
+        over = anyio.Event()
+        async with task_group() as tasks:
+            tasks.start_soon(self._wake_until, over, step)
+            asked = await self.context.control.hold()
+            over.set()
+        return asked
+
+    async def _wake_until(self, over: anyio.Event, step: StartCodon | Finish) -> None:
+        while not over.is_set():
+            if await self._run_wakes() and not over.is_set():
+                self.context.stream.emit(_idle(step, self.context.ledger.run))
+            await ends_within(self.context.clock, _LOOK_S, over.wait)
 
     async def _say_goodbye(self, end: Finish) -> None:
         hank, budget, context = self.context.hank, self.context.budget, self.context
@@ -175,7 +199,7 @@ class Run:
         if control.autostart or self.only_wakes or control.stopping or self._end is not None:
             return step
         self.context.stream.emit(_idle(step, self.context.ledger.run))
-        while (asked := await control.hold()) is not None:
+        while (asked := await self._hold(step)) is not None:
             if await answer(asked, self.context, self.new_run_id(), self.name_holder):
                 self._last = None
                 message = "Rolled back; waiting until next is asked for"

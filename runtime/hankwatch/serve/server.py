@@ -4,7 +4,7 @@ import logging
 import os
 import socket
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from typing import Final
 
 import anyio
@@ -17,6 +17,7 @@ from hankwatch.serve.context import Serving
 
 GRACE_S: Final = 3
 """What requests that are under way have at the end."""
+_BACKLOG: Final = 128
 _MAX_CONNECTIONS: Final = 1_024
 _MAX_HEAD_BYTES: Final = 32 * 1024
 _KEEP_ALIVE_S: Final = 15
@@ -29,8 +30,16 @@ def listen(host: str, port: int) -> socket.socket:
         AddressTaken: it cannot; most often another process does there.
     """
     try:
-        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        return socket.create_server(address[:2], family=family, backlog=128)
+        family, kind, proto, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        # With its protocol named, which `create_server` does not: asyncio sends at once on such connections alone,
+        # and else what follows an answer's head waits 40 ms for the client's word that it has it.
+        with ExitStack() as undo:
+            listening = undo.enter_context(socket.socket(family, kind, proto))
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind(address)
+            listening.listen(_BACKLOG)
+            undo.pop_all()
+            return listening
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)
         raise AddressTaken(f"{host}:{port}", reason) from error

@@ -116,8 +116,9 @@ async def list_watches(
 ) -> WatchPage:
     """The watches that the caller may read."""
     caller.require("watches:read")
-    watches = await serving.watches.list_watches(caller.principal, prefix, session=session, statuses=status)
-    found = [watch for watch in watches if watch.id > after]
+    found = await serving.watches.list_watches(
+        caller.principal, prefix, session=session, statuses=status, after=after, limit=limit + 1
+    )
     liveness = await anyio.to_thread.run_sync(
         serving.watches.store.liveness, serving.scope, serving.watches.evaluator.now()
     )

@@ -95,12 +95,20 @@ class WatchService:
         *,
         session: str | None = None,
         statuses: Iterable[Status] = tuple(Status),
+        after: str = "",
+        limit: int = 10_000,
     ) -> list[Watch]:
-        """The watches that the asker may read."""
+        """The first watches behind an id that the asker may read, by id."""
         tenant = None if principal.is_operator else principal.tenant
-        find = partial(self.store.find, tenant=tenant, prefix=prefix, session=session, statuses=tuple(statuses))
-        found = await _in_thread(find)
-        return [watch for watch in found if self._may(principal, Action.READ, watch)]
+        find = partial(
+            self.store.find, tenant=tenant, prefix=prefix, session=session, statuses=tuple(statuses), limit=limit
+        )
+        readable, found = list[Watch](), await _in_thread(partial(find, after=after))
+        while True:
+            readable += [watch for watch in found if self._may(principal, Action.READ, watch)]
+            if len(readable) >= limit or len(found) < limit:
+                return readable[:limit]
+            found = await _in_thread(partial(find, after=found[-1].id))
 
     async def get(self, principal: Principal, watch_id: str, action: Action = Action.READ) -> Watch:
         """One watch.

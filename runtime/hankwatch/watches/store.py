@@ -183,11 +183,12 @@ class WatchStore:
         prefix: str = "",
         applied: bool | None = None,
         verifiers: Iterable[str] | None = None,
+        after: str = "",
         limit: int = 10_000,
     ) -> list[Watch]:
         """The watches that fit everything given, by id."""
         asked = {"tenant": tenant, "owner": owner, "session": session, "home": home, "applied": applied}
-        query = select(watches).where(watches.c.status.in_([status.value for status in statuses]))
+        query = select(watches).where(watches.c.status.in_([status.value for status in statuses]), watches.c.id > after)
         for name, value in asked.items():
             if value is not None:
                 query = query.where(watches.c[name] == value)

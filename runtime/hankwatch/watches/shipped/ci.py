@@ -1,6 +1,7 @@
 """``ci@v1``: the checks of a pull request or a branch on GitHub, asked of the program ``gh`` (spec watches 4)."""
 
 import re
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,7 +86,8 @@ def ci(environ: Mapping[str, str], clock: Clock) -> Check:
     """
 
     async def look(context: CheckContext, args: Mapping[str, Any]) -> Finding:
-        gh = _Gh(environ, clock, f"watch/{context.invoker.id}/gh", args["repo"])
+        # Of this look alone: processes that bear the same marker end together.
+        gh = _Gh(environ, clock, f"watch/{context.invoker.id}/gh-{secrets.token_hex(4)}", args["repo"])
         try:
             commit, jobs = await (gh.pull_request(args["pr"]) if "pr" in args else gh.branch(args["branch"]))
         except GhFailed as failed:

@@ -19,7 +19,9 @@ def validate(
     as_json: Json = False,
     print_schema: Annotated[
         str | None,
-        typer.Option(help="Print a JSON Schema (hank, sentinel, watchdog, check, watch, settings, hankweave) and stop."),
+        typer.Option(
+            help="Print a JSON Schema (hank, sentinel, watchdog, check, watch, settings, hankweave) and stop."
+        ),
     ] = None,
 ) -> None:
     """Report every fault of a hank or config file, with file, line and what would be right."""

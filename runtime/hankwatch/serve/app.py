@@ -9,7 +9,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic.json_schema import models_json_schema
 
 from hankwatch import __version__
-from hankwatch.serve import chat, metrics, runs, sessions, sse, watches
+from hankwatch.serve import chat, metrics, runs, sessions, socket, sse, watches
 from hankwatch.serve.context import Serving
 from hankwatch.serve.gate import Gate
 from hankwatch.serve.problems import DOCUMENTED, explain_errors
@@ -43,7 +43,7 @@ def make_app(serving: Serving) -> Gate:
         redirect_slashes=False,
         responses=DOCUMENTED,
     )
-    for part in (runs, sse, watches, sessions, chat, metrics):
+    for part in (runs, sse, socket, watches, sessions, chat, metrics):
         app.include_router(part.router)
     explain_errors(app)
     gate = Gate(app, serving.door, serving.clock)

@@ -1,7 +1,8 @@
 """What all routes work with, and who is asking."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, Any, Protocol
 
 from fastapi import Depends, Request
 from fastapi.security import HTTPBearer
@@ -18,6 +19,14 @@ from hankwatch.watches.store import Scope as WatchScope
 _BEARER = HTTPBearer(auto_error=False, description="A token whose SHA-256 the policy file has; none on loopback.")
 
 
+class Peer(Protocol):
+    """One client of the 0.10 protocol."""
+
+    async def say(self, type_name: str, data: Mapping[str, Any]) -> None:
+        """Send it one message."""
+        ...
+
+
 @dataclass(slots=True)
 class Serving:
     """One server's whole state."""
@@ -29,6 +38,8 @@ class Serving:
     scope: WatchScope = field(default_factory=lambda: WatchScope(None, homeless=True))
     """Whose watches this server checks; for how late they are."""
     streams: Streams = field(init=False)
+    sockets: set[Peer] = field(default_factory=set)
+    """Clients of the 0.10 protocol."""
 
     def __post_init__(self) -> None:
         self.streams = Streams(self.clock)

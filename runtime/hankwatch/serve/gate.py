@@ -53,7 +53,7 @@ class Gate:
         """By method, route and status."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
+        if scope["type"] != "http":  # a socket's route asks `require_welcome` itself
             await self._app(scope, receive, send)
             return
 
@@ -67,9 +67,7 @@ class Gate:
 
         headers = Headers(scope=scope)
         try:
-            self._require_home(headers)
-            require_same_site(headers, scope["method"])
-            _require_no_secret(scope["query_string"])
+            require_welcome(self._door, headers, scope["method"], scope["query_string"])
         except HankwatchError as error:
             await problem_of(error)(scope, receive, send_safely)
             return
@@ -96,10 +94,6 @@ class Gate:
     def _count(self, scope: Scope, status: int) -> None:
         method = scope["method"] if scope["method"] in _METHODS else "other"
         self.answers[method, getattr(scope.get("route"), "path", "other"), status] += 1
-
-    def _require_home(self, headers: Headers) -> None:
-        if self._door.policy is None and not is_loopback(_host(headers.get("host", ""))):
-            raise CrossSite("this server answers to loopback names only", hint="call 127.0.0.1, or use a policy file")
 
 
 _JSON: Final = "application/json"
@@ -135,12 +129,20 @@ def has_body(headers: Headers) -> bool:
     return "transfer-encoding" in headers or headers.get("content-length", "0").strip() != "0"
 
 
-def require_same_site(headers: Mapping[str, str], method: str) -> None:
-    """Refuse what another site's page makes a browser send.
+def require_welcome(door: Door, headers: Mapping[str, str], method: str, query: bytes) -> None:
+    """Refuse what another site's page makes a browser send, and secrets in addresses.
 
     Raises:
-        CrossSite: it comes from another origin.
+        CrossSite: it comes from another site, or by a name that is none of this machine's.
+        SecretInAddress: it holds a token.
     """
+    if door.policy is None and not is_loopback(_host(headers.get("host", ""))):
+        raise CrossSite("this server answers to loopback names only", hint="call 127.0.0.1, or use a policy file")
+    _require_same_site(headers, method)
+    _require_no_secret(query)
+
+
+def _require_same_site(headers: Mapping[str, str], method: str) -> None:
     origin = headers.get("origin")
     if origin is not None and urlsplit(origin).netloc.lower() != headers.get("host", "").lower():
         raise CrossSite(f"requests of pages of {origin!r} are not answered")

@@ -23,7 +23,6 @@ from hankwatch.core.contain import contain
 from hankwatch.core.errors import TooManyStreams
 from hankwatch.core.limits import within
 from hankwatch.events.envelope import Event
-from hankwatch.serve.events import Wanted
 from hankwatch.stream.bus import Bus, ListenerFailure, Mailbox
 from hankwatch.stream.reader import JournalReader
 
@@ -54,6 +53,8 @@ class Note:
 
 
 Batch = list[Event | Note]
+Accepts = Callable[[Event], bool]
+"""Whether a client is sent an event; asked once for each, in journal order."""
 
 
 @dataclass(slots=True, eq=False)
@@ -98,7 +99,7 @@ class _Seat:
     """One client of a tail."""
 
     tail: Tail
-    wanted: Wanted
+    wanted: Accepts
     until: int | None
     cursor: int
     """What it has."""
@@ -165,7 +166,7 @@ class Streams:
             raise TooManyStreams(self.limit)
 
     async def follow(
-        self, journal: Path, after: int, wanted: Wanted, protocol: str, *, until: int | None = None
+        self, journal: Path, after: int, wanted: Accepts, protocol: str, *, until: int | None = None
     ) -> AsyncGenerator[Batch, None]:
         """The events behind a cursor, then those that are being written; the last batch says why there is no more.
 
@@ -191,7 +192,7 @@ class Streams:
         finally:
             self.open[protocol] -= 1
 
-    async def _follow(self, tail: Tail, after: int, wanted: Wanted, until: int | None) -> AsyncGenerator[Batch, None]:
+    async def _follow(self, tail: Tail, after: int, wanted: Accepts, until: int | None) -> AsyncGenerator[Batch, None]:
         if after > tail.cursor and after > await anyio.to_thread.run_sync(_size, tail.journal):
             yield [Note("reset", 0, "this journal ends before the cursor, so it is sent from its beginning")]
             after = 0

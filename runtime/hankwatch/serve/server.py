@@ -20,6 +20,7 @@ GRACE_S: Final = 3
 _BACKLOG: Final = 128
 _MAX_CONNECTIONS: Final = 1_024
 _MAX_HEAD_BYTES: Final = 32 * 1024
+_MAX_MESSAGE_BYTES: Final = 64 * 1024
 _KEEP_ALIVE_S: Final = 15
 
 
@@ -72,7 +73,9 @@ async def serving_on(listening: socket.socket, serving: Serving) -> AsyncIterato
         proxy_headers=False,
         lifespan="on",
         http="h11",
-        ws="none",
+        ws="websockets-sansio",
+        ws_max_size=_MAX_MESSAGE_BYTES,
+        ws_per_message_deflate=False,
         limit_concurrency=_MAX_CONNECTIONS,
         timeout_keep_alive=_KEEP_ALIVE_S,
         timeout_graceful_shutdown=GRACE_S,

@@ -17,6 +17,7 @@ from hankwatch.runner.execution import Execution, executions, open_execution, ru
 from hankwatch.runner.layout import Layout
 from hankwatch.runner.state import RunState, fold
 from hankwatch.runner.summary import is_live
+from hankwatch.serve.announced import Announced
 from hankwatch.serve.counters import Counters
 from hankwatch.stream.reader import JournalReader
 
@@ -48,6 +49,7 @@ class Followed:
     counters: Counters = field(default_factory=Counters)
     state: RunState = field(default_factory=RunState)
     spans: list[Span] = field(default_factory=list)
+    told: Announced = field(default_factory=Announced)
     _fold: RunFold = field(default_factory=RunFold)
     _identity: tuple[int, int] | None = None
     _reader: JournalReader = field(init=False)
@@ -112,6 +114,7 @@ class Followed:
     def _begin(self) -> None:
         self.cursor = 0
         self.counters, self.state, self._fold, self.spans = Counters(), RunState(), RunFold(), []
+        self.told = Announced()
         self._reader = JournalReader(self.journal)
 
     def _take(self, event: Event) -> None:
@@ -124,6 +127,7 @@ class Followed:
                     self.spans[-1] = Span(last.run, last.after, self.cursor)
                 self.spans.append(Span(str(event.data.get("runId")), self.cursor))
         self.counters.take(event)
+        self.told.take(event)
         self._fold.take(event)
         self.cursor = event.cursor
 

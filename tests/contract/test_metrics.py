@@ -124,8 +124,17 @@ async def test_the_document_describes_bodies_answers_and_errors(server: Server) 
             assert "application/problem+json" in route["responses"]["default"]["content"], (method, path)
 
 
-async def test_a_method_that_is_none_is_answered_with_those_that_are(server: Server) -> None:
+@pytest.mark.parametrize(
+    ("path", "allowed"),
+    [
+        ("/api/watches/w", "DELETE, GET, PATCH"),
+        ("/api/v1/chat/sessions/s/watches/proposals", "POST"),
+        ("/api/openapi.json", "GET, HEAD"),
+        ("/ws", "GET"),
+    ],
+)
+async def test_a_method_that_is_none_is_answered_with_those_that_are(server: Server, path: str, allowed: str) -> None:
     async with server.client() as client:
-        answer = await client.put("/api/watches/w", json={})
+        answer = await client.put(path, json={})
     assert (answer.status_code, answer.json()["code"]) == (405, "method-not-allowed")
-    assert answer.headers["allow"] == "DELETE, GET, PATCH"
+    assert ", ".join(sorted(answer.headers["allow"].split(", "))) == allowed

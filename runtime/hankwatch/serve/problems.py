@@ -146,8 +146,8 @@ def explain_errors(app: FastAPI) -> None:
         assert isinstance(error, HTTPException)
         code = HTTPStatus(error.status_code).phrase.lower().replace(" ", "-")
         headers = dict(error.headers or {})
-        if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:  # the router tells those of the first route alone
-            headers["Allow"] = ", ".join(_methods(app, request.url.path))
+        if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED and (methods := _methods(app, request.url.path)):
+            headers["Allow"] = ", ".join(methods)  # the router tells those of the first route alone
         return problem(error.status_code, code, str(error.detail), headers=headers)
 
     async def unknown(_: Request, error: Exception) -> Response:
@@ -160,9 +160,11 @@ def explain_errors(app: FastAPI) -> None:
 
 
 def _methods(app: FastAPI, path: str) -> list[str]:
-    """All methods that a path answers to."""
-    routes = (route for template, route in app.openapi()["paths"].items() if compile_path(template)[0].match(path))
-    return sorted({method.upper() for route in routes for method in route})
+    """All documented methods of a path; of several templates the one with the fewest variables is meant."""
+    paths = app.openapi()["paths"]
+    fitting = [template for template in paths if compile_path(template)[0].match(path)]
+    meant = min(fitting, key=lambda template: template.count("{"), default=None)
+    return sorted(method.upper() for method in paths.get(meant, ()))
 
 
 def _said(fault: Mapping[str, Any]) -> str:

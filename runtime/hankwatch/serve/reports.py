@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from hankwatch.core.contain import contain
 from hankwatch.events.envelope import Event
 from hankwatch.sentinels.reports import REPORT_TYPES, Entry, ReportFold
 from hankwatch.serve.shelf import Span
@@ -76,7 +77,10 @@ def _entries(reader: JournalReader, span: Span) -> Iterator[tuple[Event, Entry]]
         for event in reader.read(span.after, types=REPORT_TYPES):
             if span.until is not None and event.cursor > span.until:
                 return
-            if (entry := fold.feed(event)) is not None:
+            entry = None
+            with contain(lambda _: None):  # a foreign journal can say anything; the run's facts count what does not fit
+                entry = fold.feed(event)
+            if entry is not None and isinstance(entry.log_file, str) and isinstance(entry.last_value_file, str | None):
                 yield event, entry
     except FileNotFoundError:
         return

@@ -58,7 +58,6 @@ async def test_a_counter_goes_on_where_it_was(server: Server, root: Path) -> Non
 
     name = ("hankwatch_events_total", "info")
     assert after[name] == before.get(name, 0) + 2 == again[name]
-    assert after["hankwatch_journal_lag_bytes",] == len(lines("a", "b"))
     assert again["hankwatch_journal_lag_bytes",] == 0
 
 

@@ -5,6 +5,7 @@ import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import anyio
 import pytest
 from tests.support.serving import Server, a_server, demo, execution, journal_of, lines
 
@@ -158,6 +159,14 @@ async def test_an_execution_without_a_journal_is_empty_not_an_error(tmp_path: Pa
 
     assert (listed["execution"], listed["events"]) == ("new", 0)
     assert page == {"events": [], "next": 0, "more": False}
+
+
+async def test_journals_are_read_before_anybody_asks(root: Path) -> None:
+    async with a_server(root.parent) as server:
+        (followed,) = server.serving.shelf.executions()
+        with anyio.fail_after(10):
+            while followed.cursor < journal_of(root).stat().st_size:  # noqa: ASYNC110 - a thread reads, and tells nobody
+                await anyio.sleep(0.01)
 
 
 async def test_one_execution_can_be_served_alone(root: Path) -> None:

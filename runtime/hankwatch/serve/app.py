@@ -2,13 +2,16 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, Final
 
+import anyio.to_thread
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from pydantic.json_schema import models_json_schema
 
 from hankwatch import __version__
+from hankwatch.core.tasks import task_group
 from hankwatch.serve import chat, metrics, runs, sessions, socket, sse, watches
 from hankwatch.serve.context import Serving
 from hankwatch.serve.gate import Gate
@@ -29,8 +32,11 @@ def make_app(serving: Serving) -> Gate:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        async with serving.streams.running():
+        warm = partial(anyio.to_thread.run_sync, serving.shelf.warm, abandon_on_cancel=True)
+        async with serving.streams.running(), task_group() as tasks:
+            tasks.start_soon(warm)
             yield
+            tasks.cancel_scope.cancel()
 
     app = FastAPI(
         title="hankwatch",

@@ -1,10 +1,12 @@
 """The executions that are served: found by name, followed by reading what their journals have more than before."""
 
+import logging
 import os
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -21,8 +23,10 @@ from hankwatch.serve.announced import Announced
 from hankwatch.serve.counters import Counters
 from hankwatch.stream.reader import JournalReader
 
+_LOG = logging.getLogger(__name__)
 _KEPT: Final = 256
 """Executions whose folds are kept; the one that was asked for longest ago is folded anew when it is asked for."""
+_WARMED: Final = 20
 _MAX_RUNS: Final = 1_000
 """Of one journal, those that are told apart by where they begin."""
 
@@ -179,6 +183,12 @@ class Shelf:
                 followed.catch_up()
                 return Named(followed, name)
         raise RunNotFound(name, self.folder)
+
+    def warm(self) -> None:
+        """Fold the newest before anybody asks for them, which takes seconds where journals are large; blocks."""
+        with contain(lambda error: _LOG.warning("executions cannot be read ahead: %s", error)):
+            for followed in islice(self.executions(), _WARMED):
+                followed.catch_up()
 
     def _follow(self, execution: Execution) -> Followed:
         with self._lock:

@@ -165,8 +165,10 @@ async def test_a_wake_of_a_session_that_no_running_codon_has_runs_between_codons
         tasks.start_soon(press_next)
         await live.carry_out()
 
-    ran = Ran(here.root)
-    assert [event.data["codonId"] for event in ran.of("codon.completed")] == ["one", "two", "session:one", "three"]
+    codons = [event.data["codonId"] for event in Ran(here.root).of("codon.completed")]
+    assert codons.index("one") < codons.index("session:one") < codons.index("three")
+    assert [codon_id for codon_id in codons if codon_id != "session:one"] == ["one", "two", "three"]
+    assert len(codons) == 4
 
 
 class Signals:
@@ -215,7 +217,10 @@ async def test_a_run_checks_the_watches_of_its_home_and_names_those_that_live_on
     second = await here.arm(id="second", condition="never", verifier={"type": "document", "path": "never"})
     (here.root / "done").write_text("v1", encoding="utf-8")
 
-    ran = await here.run(start_new=True)
+    async def end(live: LiveRun) -> None:
+        live.stop()
+
+    ran = await run_until(here, lambda event: event.type == "watch.met", end, start_new=True, autostart=False)
 
     assert ran.result is not None
     assert ran.result.live_watches == (second,)
@@ -250,15 +255,22 @@ async def test_a_store_that_cannot_be_opened_costs_the_watches_and_not_the_run(t
 WAITS = codon("one", waitForWatches=True)
 
 
-async def run_until_it_waits(here: Here, then: Callable[[LiveRun], Awaitable[None]]) -> Ran:
+async def run_until_it_waits(here: Here, then: Callable[[LiveRun], Awaitable[None]], **options: Any) -> Ran:
     """A run; ``then`` is done once its codon waits for its watches."""
+    return await run_until(here, lambda event: event.data.get("code") == "waits-for-watches", then, **options)
+
+
+async def run_until(
+    here: Here, holds: Callable[[Event], bool], then: Callable[[LiveRun], Awaitable[None]], **options: Any
+) -> Ran:
+    """A run; ``then`` is done once ``holds`` of one of its events."""
     waits = anyio.Event()
 
     def listen(event: Event) -> None:
-        if event.data.get("code") == "waits-for-watches":
+        if holds(event):
             waits.set()
 
-    asked = RunOptions(here.hank, execution=here.root)
+    asked = RunOptions(here.hank, execution=here.root, **options)
     async with open_run(asked, environ=here.environ) as live, anyio.create_task_group() as tasks:
         live.stream.subscribe(listen, name="test")
 
@@ -376,6 +388,87 @@ async def test_watches_of_an_attempt_that_was_killed_are_cancelled_before_the_ne
     assert resumed.result is not None
     assert resumed.result.success
     assert resumed.result.live_watches == (other,)
+
+
+async def killed_while_it_waits(here: Here, tmp_path: Path) -> Ran:
+    """What such a process leaves; ``here`` is there from then on, its watches too."""
+
+    async def look(live: LiveRun) -> None:
+        live.stop()
+
+    ran = await run_until_it_waits(here, look)
+    waits = of_code(ran, "waits-for-watches")[-1]
+    here.root = killed_after(ran, tmp_path / "killed", waits).root
+    return Ran(here.root)
+
+
+async def test_a_codon_that_was_killed_while_it_waited_goes_on_waiting(tmp_path: Path) -> None:
+    rig = [{"type": "command", "command": {"run": "echo x >> rig.txt"}}]
+    here = Here(tmp_path, codon("one", waitForWatches=True, rigSetup=rig), codon("two"))
+    await here.arm(id="first")
+    await killed_while_it_waits(here, tmp_path)
+    watch_id = await here.arm(id="second")
+
+    async def fire(_: LiveRun) -> None:
+        await here.fire(watch_id)
+
+    ran = await run_until_it_waits(here, fire, resume=True)
+
+    assert [event.data["codonId"] for event in ran.of("codon.completed")] == ["one", "two"]
+    assert [call["argv"].count("--resume") for call in here.agent.calls()] == [0, 1, 0]
+    assert "Run the smoke test." in here.prompts()[1]
+    assert (here.root / "agentRoot" / "rig.txt").read_text() == "x\n"
+    assert ran.of("watch.cancelled") == []
+    assert ran.result is not None
+    assert ran.result.success
+    assert ran.result.record.codons[0].wake_turns == 1
+
+
+async def test_what_fired_while_nobody_ran_is_the_turn_of_the_codon_that_waited(tmp_path: Path) -> None:
+    """Not even a run for wakes alone in between takes it, nor gives it up."""
+    here = Here(tmp_path, WAITS)
+    await here.arm(id="first")
+    await killed_while_it_waits(here, tmp_path)
+    await here.fire(await here.arm(id="second"))
+    await here.run(wake=True)
+    assert await here.wakes() == ["pending"]
+
+    ran = await here.run(resume=True)
+
+    assert [event.data["codonId"] for event in ran.of("codon.completed")] == ["one"]
+    assert len(of_code(ran, "wake")) == 1
+    assert len(here.agent.calls()) == 2
+    assert await here.wakes() == ["delivered"]
+
+
+async def test_a_codon_killed_a_second_time_before_it_waits_again_is_re_entered_still(tmp_path: Path) -> None:
+    here = Here(tmp_path, WAITS)
+    await here.arm(id="first")
+    await killed_while_it_waits(here, tmp_path)
+    ran = await here.run(resume=True)  # nothing is live there, so it just ends
+    again = [event for event in ran.of("state.transition") if event.data["transitionType"] == "CodonStarted"][-1]
+    here.root = killed_after(ran, tmp_path / "again", again).root
+
+    ran = await here.run(resume=True)
+
+    assert len(here.agent.calls()) == 1
+    assert ran.completed()["success"] is True
+    assert len(ran.of("codon.completed")) == 1
+
+
+async def test_a_codon_killed_in_the_turn_it_was_woken_for_begins_anew(tmp_path: Path) -> None:
+    here = Here(tmp_path, WAITS)
+    watch_id = await here.arm()
+
+    async def fire(_: LiveRun) -> None:
+        await here.fire(watch_id)
+
+    ran = await run_until_it_waits(here, fire)
+    here.root = killed_after(ran, tmp_path / "killed", of_code(ran, "wake")[0]).root
+
+    await here.run(resume=True)
+
+    assert [call["argv"].count("--resume") for call in here.agent.calls()] == [0, 1, 0]
 
 
 async def test_checks_know_what_runs_and_sessions_do(tmp_path: Path) -> None:

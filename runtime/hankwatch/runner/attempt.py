@@ -23,13 +23,14 @@ from hankwatch.runner.files import FileTracker
 from hankwatch.runner.globs import Globs
 from hankwatch.runner.jobs import CodonJob
 from hankwatch.runner.pricing import estimate_usd
+from hankwatch.runner.reentry import Reentry
 from hankwatch.runner.rigs import Rig, RigEnd
 from hankwatch.runner.sessions import session_to_continue, session_usage, turns_of
-from hankwatch.runner.state import CodonRecord, tokens_json
+from hankwatch.runner.state import CodonRecord, tokens_json, usage_json
 from hankwatch.runner.steering import AgentSteering
 from hankwatch.runner.tracked import TrackedFiles
 from hankwatch.runner.turn import Turn, TurnEnd
-from hankwatch.runner.verdict import Verdict, decide, not_begun, not_run, nothing_left
+from hankwatch.runner.verdict import Verdict, after_waiting, decide, not_begun, not_run, nothing_left
 from hankwatch.runner.waiting import TimeLimit, Waiting
 from hankwatch.runner.watched import Watched
 from hankwatch.sentinels.loader import LoadFailure
@@ -58,6 +59,8 @@ class Attempt:
     """Files that its sentinels write, relative to the execution directory."""
     last_copied: Path | None = None
     """Target of the rig's last copy."""
+    reentry: Reentry | None = None
+    """An earlier process was killed while it waited: it goes on waiting."""
     _continued: str | None = None
     _session_turn: int = 1
     """Which turn of the session is the latest."""
@@ -80,7 +83,7 @@ class Attempt:
         job = self.job
         self._meter = Meter(self.allowance)
         self._time = TimeLimit(self.context.stream)
-        self._waiting = Waiting(job, self.context, self.stop, self._time)
+        self._waiting = Waiting(job, self.context, self.stop, self._time, self._stands)
         self._translator = Translator(
             job.codon_id,
             job.base_codon_id,
@@ -139,7 +142,7 @@ class Attempt:
 
     async def _watch_turns(self) -> Verdict:
         """The agent's turns, and what happens to the workspace meanwhile."""
-        command = self._first_command()
+        command = None if self.reentry is not None else self._first_command()
         with anyio.CancelScope() as scope:
             self.stop.on_stop(scope.cancel)
             await self._tracker.start()
@@ -172,7 +175,7 @@ class Attempt:
     async def _set_up(self) -> RigEnd | None:
         """Carry out the rig; None when there is nothing to set up."""
         job, context = self.job, self.context
-        if not job.codon.rig_setup or self.rig_is_ready:
+        if not job.codon.rig_setup or self.rig_is_ready or self.reentry is not None:
             return None
         return await Rig(
             operations=job.codon.rig_setup,
@@ -206,20 +209,44 @@ class Attempt:
         if job.codon.continuation_mode == "fresh":
             return job.program.command(job.request)
         session_id = session_to_continue(self.previous, job.program)
-        self._continued = session_id
-        tokens, cost_usd = session_usage(session_id, self.context.ledger.state)
-        self._translator.account.carry(session_id, tokens, cost_usd)
+        self._carry(session_id)
         self.context.last_session.recall(session_id, self._translator)
         self._session_turn += turns_of(session_id, self.context.ledger.state.thread)
         self._info(f"Continuing from previous session: {session_id}")
         return self._resume(job.request, session_id)
 
+    def _carry(self, session_id: str) -> None:
+        self._continued = session_id
+        tokens, cost_usd = session_usage(session_id, self.context.ledger.state)
+        self._translator.account.carry(session_id, tokens, cost_usd)
+
+    def _stands(self) -> Reentry:
+        extensions = self.context.ledger.codon.extensions
+        return Reentry(self._translator.session_id, self.job.program.name, self._session_turn, extensions)
+
+    async def _go_on_waiting(self, left: Reentry) -> Command | None:
+        """The turn that its watches ask for; None when they ask for none."""
+        self._carry(left.session_id)
+        self._translator.session_id, self._session_turn = left.session_id, left.turn
+        self._initialize({})
+        if left.extensions:
+            self.context.ledger.move(
+                "ExtensionCountUpdated", {"extensionCount": left.extensions}, codon_id=self.job.codon_id
+            )
+        self._started(left.session_id)
+        wake = await self._waiting.awaited()
+        return None if wake is None else self._again(wake.text)
+
     def _resume(self, request: TurnRequest, session_id: str) -> Command:
         assert isinstance(self.job.program, Resumes)  # checked before the run
         return self.job.program.resume(replace(request, turn=self._session_turn), session_id)
 
-    async def _run_turns(self, command: Command) -> Verdict:
+    async def _run_turns(self, command: Command | None) -> Verdict:
         """Turns of one session, until nothing is left to say (design "How it runs" 6)."""
+        if self.reentry is not None:
+            command = await self._go_on_waiting(self.reentry)
+        if command is None:
+            return after_waiting(self.stop.reason)
         while True:
             self._end = end = await self._turn(command).run()
             verdict = self._verdict(end)
@@ -346,7 +373,10 @@ class Attempt:
         return str(self._log_of(self.job.program.name).relative_to(self.context.layout.root))
 
     def _spawned(self, pid: int) -> None:
-        metadata: dict[str, Any] = {"agent": self.job.program.name, "claudePid": pid, "claudeLogPath": self._log_shown}
+        self._initialize({"claudePid": pid})
+
+    def _initialize(self, metadata: dict[str, Any]) -> None:
+        metadata = {"agent": self.job.program.name, **metadata, "claudeLogPath": self._log_shown}
         if self._continued is not None:
             metadata["previousSessionId"] = self._continued
         if self.context.ledger.codon.status == "starting":
@@ -388,7 +418,7 @@ class Attempt:
 
     def _count(self, usage: TokenUsage) -> None:
         ledger, codon_id = self.context.ledger, self.job.codon_id
-        delta = {"costDelta": usage.total_cost, "tokensDelta": _token_counts(usage)}
+        delta = {"costDelta": usage.total_cost, "tokensDelta": usage_json(usage)}
         if usage.total_cost is None and self._meter.counts_money:
             # A program that states its cost only at the end of a turn would never be ended in time.
             delta["costEstimate"] = estimate_usd(usage, self.job.request.model)
@@ -480,12 +510,3 @@ class Attempt:
 
     def _info(self, message: str, *, code: str | None = None, details: dict[str, Any] | None = None) -> None:
         self.context.stream.emit(Info(message=message, code=code, details=details))
-
-
-def _token_counts(usage: TokenUsage) -> dict[str, int]:
-    return {
-        "inputTokens": usage.input_tokens,
-        "outputTokens": usage.output_tokens,
-        "cacheCreationTokens": usage.cache_creation_tokens,
-        "cacheReadTokens": usage.cache_read_tokens,
-    }

@@ -30,6 +30,7 @@ from hankwatch.runner.loops import iteration_completed
 from hankwatch.runner.observers import Observers
 from hankwatch.runner.outputs import Outputs
 from hankwatch.runner.plan import IterationEnd, StartCodon, is_done, iteration_end, retry_config, retry_wait_ms
+from hankwatch.runner.reentry import GOES_ON, Reentry
 from hankwatch.runner.snapshots import snapshot
 from hankwatch.runner.state import latest, total_cost
 from hankwatch.runner.verdict import Verdict, from_json
@@ -60,6 +61,8 @@ class CodonRun:
     step: StartCodon
     job: CodonJob
     context: RunContext
+    reentry: Reentry | None = None
+    """An earlier process was killed while the codon waited for its watches: it goes on waiting."""
     summaries: list[SentinelSummary] = field(default_factory=list)
     """What each sentinel did, once it has ended."""
     not_loaded: list[NotLoaded] = field(default_factory=list)
@@ -158,6 +161,8 @@ class CodonRun:
         data: dict[str, Any] = {"codonName": self.job.name, "baseCodonId": self.job.base_codon_id}
         if self.step.place is not None:
             data["loopContext"] = self.step.place.as_json()
+        if self.reentry is not None:  # told at once, so that it is known whenever this process is killed
+            data[GOES_ON] = self.reentry.as_json()
         if allowed := self._allowance.as_json():
             data["budget"] = allowed
         self.context.ledger.move("CodonStarted", data, codon_id=self.job.codon_id)
@@ -166,6 +171,7 @@ class CodonRun:
         observers.note()
         await self._attempt(attached, observers)
         while await self._tries_again():
+            self.reentry = None
             self._start()
             observers.begin_attempt()
             await self._attempt(attached, observers)
@@ -183,6 +189,7 @@ class CodonRun:
             rig_is_ready=self._rig_is_ready,
             reports=attached.report_files,
             last_copied=self._last_copied,
+            reentry=self.reentry,
         )
         verdict = await attempt.work()
         self._rig_is_ready, self._last_copied = attempt.rig_is_ready, attempt.last_copied

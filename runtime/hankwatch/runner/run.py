@@ -19,6 +19,7 @@ from hankwatch.runner.control import GoBack
 from hankwatch.runner.crash import end_orphans, mark_crashed
 from hankwatch.runner.jobs import CodonJob
 from hankwatch.runner.plan import Finish, StartCodon, last_done, next_step, step_of
+from hankwatch.runner.reentry import Unfinished, unfinished
 from hankwatch.runner.state import RunRecord, latest
 from hankwatch.runner.timelines import answer, settle
 from hankwatch.runner.wakes import WakeDesk
@@ -70,8 +71,8 @@ class Run:
     """Where their wakes are taken."""
     only_wakes: bool = False
     """Run the turns that watches ask for, and no codon of the hank."""
-    _left: frozenset[str] = frozenset()
-    """Names of the session of a codon that an earlier process left in the middle, which begins afresh."""
+    _left: Unfinished | None = None
+    """What an earlier process left in the middle, until it is taken up."""
     _live_watches: tuple[str, ...] = ()
     _end: Finish | None = None
     """Why it ends before all is done."""
@@ -100,9 +101,10 @@ class Run:
         await self.context.keeper.begin()
         watches = self.context.watches
         async with watches.watching() if watches is not None else nullcontext():
-            if watches is not None and self._left:
-                await watches.cancel(self._left)
-            await self._run_wakes()
+            if not self._is_re_entered:
+                if watches is not None and self._left is not None:
+                    await watches.cancel(self._left.names)
+                await self._run_wakes()  # of a session that is waited in, the codon takes them
             while isinstance(step := await self._next(), StartCodon):
                 await self._carry_out(step, CodonRun.run)
                 await self._run_wakes()
@@ -129,14 +131,21 @@ class Run:
             if step is not None:
                 with ledger.on_behalf_of(last.run_id):
                     await self._carry_out(step, CodonRun.go_on)
-        run = ledger.state.current or last
-        if (left := run.current) is not None and not self.only_wakes:
-            self._left = frozenset({left.codon_id, left.base_codon_id or left.codon_id})
+        if not self.only_wakes:
+            self._left = unfinished(self.context.layout.journal)
         mark_crashed(ledger)
         after = last_done(hank, ledger.state.thread)
         sha = latest(ledger.state.thread)[after].checkpoint_sha if after is not None else ""
         source = {"runId": last.run_id, "afterCodon": after, "checkpointSha": sha}
         return {"type": "continuation", "source": source, "reason": "continue"}
+
+    @property
+    def _is_re_entered(self) -> bool:
+        """Whether the first step goes on with a codon that was waiting; any other one begins anew."""
+        left, step = self._left, self._step()
+        if left is None or left.reentry is None or not isinstance(step, StartCodon) or step.codon_id != left.codon_id:
+            return False
+        return step.codon.wait_for_watches and self.jobs[step.codon.id].program.name == left.reentry.agent
 
     def _outputs_are_missing(self) -> bool:
         """Whether copying the outputs of the last codon was stopped or failed."""
@@ -215,7 +224,10 @@ class Run:
         return step
 
     async def _carry_out(self, step: StartCodon, part: Callable[[CodonRun], Awaitable[None]]) -> None:
-        codon = CodonRun(step, replace(self.jobs[step.codon.id], codon_id=step.codon_id), self.context)
+        reentry = self._left.reentry if self._left is not None and self._is_re_entered else None
+        self._left = None
+        job = replace(self.jobs[step.codon.id], codon_id=step.codon_id)
+        codon = CodonRun(step, job, self.context, reentry)
         if self._last is not None and self._last.step.codon_id == step.codon_id:
             codon.take_rig_of(self._last)
         await part(codon)

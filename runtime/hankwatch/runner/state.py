@@ -13,6 +13,7 @@ from hankwatch.agents.limits import MAX_COST_USD, MAX_TOKENS
 from hankwatch.agents.signals import Tokens
 from hankwatch.events.codec import parse_stamp
 from hankwatch.events.envelope import Event
+from hankwatch.events.run import TokenUsage
 from hankwatch.events.shapes import CodonStatus
 
 FINAL: frozenset[str] = frozenset({"completed", "failed", "skipped"})
@@ -247,6 +248,16 @@ def tokens_json(tokens: Tokens) -> dict[str, int]:
         "outputTokens": tokens.output,
         "cacheCreationTokens": tokens.cache_creation,
         "cacheReadTokens": tokens.cache_read,
+    }
+
+
+def usage_json(usage: TokenUsage) -> dict[str, int]:
+    """The contract's TokenUsage of an event."""
+    return {
+        "inputTokens": usage.input_tokens,
+        "outputTokens": usage.output_tokens,
+        "cacheCreationTokens": usage.cache_creation_tokens,
+        "cacheReadTokens": usage.cache_read_tokens,
     }
 
 

@@ -100,6 +100,12 @@ def not_begun(stop: StopReason) -> Verdict:
     return _of_stop(stop, ExitError(code=-1), ("stopped before the agent was started",), None)
 
 
+def after_waiting(stop: StopReason | None) -> Verdict:
+    """The verdict of an attempt that only went on waiting: its agent had ended its turn in a process that was killed."""
+    facts = ("the agent had ended its turn before the run was killed",)
+    return decide(Outcome("success", None, facts), Exit(code=0), stop)
+
+
 def nothing_left(exceeded: Exceeded) -> Verdict:
     """The verdict of an attempt whose budget was used up before it began: nothing was done, so nothing completed."""
     verdict = _of_budget(exceeded, ExitError(code=-1), ("nothing was left of the budget",))

@@ -13,6 +13,7 @@ from hankwatch.runner.budget import Limit
 from hankwatch.runner.context import RunContext
 from hankwatch.runner.control import CodonStop
 from hankwatch.runner.jobs import CodonJob
+from hankwatch.runner.reentry import GOES_ON, Reentry
 from hankwatch.runner.sessions import WAITS
 from hankwatch.runner.wakes import Wake
 from hankwatch.stream.stream import EventStream
@@ -65,6 +66,8 @@ class Waiting:
     context: RunContext
     stop: CodonStop
     time: TimeLimit
+    stands: Callable[[], Reentry]
+    """Where the attempt is to be gone on from if its process is killed while it waits."""
     turns: int = 0
     """Turns that watches asked for."""
     _names: frozenset[str] = field(init=False)
@@ -123,6 +126,6 @@ class Waiting:
 
     def _tell(self, what: str, live: tuple[str, ...], code: str) -> None:
         named = ", ".join(live[:_NAMED])
-        details = {"watchIds": list(live[:_NAMED])}
+        details = {"watchIds": list(live[:_NAMED]), GOES_ON: self.stands().as_json()}
         message = f"Codon {self.job.codon_id} {what} its watches: {named}"
         self.context.stream.emit(Info(message=message, code=code, details=details))

@@ -12,6 +12,7 @@ from hankwatch.events.run import Info
 from hankwatch.runner.jobs import CodonJob
 from hankwatch.runner.ledger import Ledger
 from hankwatch.runner.plan import StartCodon
+from hankwatch.runner.reentry import unfinished
 from hankwatch.runner.sessions import SESSION_CODON, WAKE, resumable
 from hankwatch.runner.state import CodonRecord
 from hankwatch.stream.reader import JournalReader
@@ -111,7 +112,7 @@ class WakeDesk:
         if self.waiting and session not in self.waiting:
             return Woken.BUSY
         if not self.waiting and self.record(session) is None:
-            comes = not self.only_wakes and session.partition("#")[0] in self.jobs
+            comes = (not self.only_wakes and session.partition("#")[0] in self.jobs) or self._is_waited_in(session)
             return Woken.BUSY if comes else Woken.GONE
         if self._taken is not None:
             return Woken.BUSY
@@ -166,6 +167,11 @@ class WakeDesk:
             prompt_metadata=None,
         )
         return StartCodon(codon, codon_id, previous=record.codon_id), made
+
+    def _is_waited_in(self, session: str) -> bool:
+        """Whether a codon waits in it that an earlier process left: who resumes the execution takes its wakes."""
+        left = unfinished(self.journal)
+        return left is not None and left.reentry is not None and session in left.names
 
     def _job(self, session: str) -> CodonJob | None:
         return self.jobs.get(session.partition("#")[0])

@@ -2,7 +2,7 @@
 
 import hashlib
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -17,6 +17,7 @@ from hankwatch.core.errors import ProcessNotStarted
 from hankwatch.core.text import strip_controls
 from hankwatch.processes.child import Child, spawn
 from hankwatch.runner.layout import Layout
+from hankwatch.runner.reentry import unfinished
 from hankwatch.runner.summary import is_live
 from hankwatch.watches.delivery import Channel, DeliveryStatus
 from hankwatch.watches.outbox import Outbox
@@ -64,15 +65,28 @@ class WakeRuns:
     def _waiting(self, scope: Scope) -> list[str]:
         now, monotonic = self.now(), self.clock.monotonic()
         wakes = self.outbox.find(channel=Channel.WAKE, statuses=_OPEN)
-        due = {one.home for one in wakes if one.home and (one.next_attempt_at or now) <= now}
-        homes = due - self._running if scope.homes is None else (due - self._running) & scope.homes
+        due: dict[str, set[str | None]] = {}
+        for one in wakes:
+            if one.home and (one.next_attempt_at or now) <= now:
+                due.setdefault(one.home, set()).add(one.session)
+        homes = due.keys() - self._running if scope.homes is None else (due.keys() - self._running) & scope.homes
         return [
             home
             for home in sorted(homes)
             if self._not_before.get(home, 0.0) <= monotonic
             and Layout(Path(home)).journal.is_file()
             and not is_live(Layout(Path(home)).journal)
+            and self._can_run_any(home, due[home])
         ]
+
+    def _can_run_any(self, home: str, sessions: Collection[str | None]) -> bool:
+        """Whether not all are of a codon that waits for them: that goes on only when its run is resumed."""
+        left = unfinished(Layout(Path(home)).journal)
+        if left is None or left.reentry is None or any(session not in left.names for session in sessions):
+            return True
+        self.say(f"codon {left.codon_id} of {home} was killed while it waited; its wakes wait for a run with --resume")
+        self._not_before[home] = self.clock.monotonic() + AGAIN_AFTER_FAILURE_S
+        return False
 
     async def _run(self, home: str) -> None:
         self.say(f"waking sessions of {home}")

@@ -5,7 +5,7 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.support.cases import Case, cases_of
 from tests.support.sizes import deep_size
@@ -242,6 +242,19 @@ def test_a_new_turn_knows_nothing_of_the_one_before(turns: Any, policy: dict[str
 
 @settings(max_examples=60)
 @given(STUCK, POLICIES)
+@example(
+    turn={
+        "rounds": [
+            {
+                "calls": [{"name": "look", "args": {}, "outcome": "ok", "result": ""}],
+                "dt": 0.0,
+                "text": "I will look at the next file of the list now. " * 4,
+            }
+        ]
+        * 8
+    },
+    policy={"mode": "observe", "refractory_seconds": 0.0, "refractory_rounds": 0, "max_think_nudges": 9},
+)
 def test_a_round_has_one_action_at_most(turn: Any, policy: dict[str, Any]) -> None:
     long = {"rounds": [{**told, "text": told.get("text", "") * 6} for told in turn["rounds"]]}
     rounds = [action.round for action in watch({"turns": [long]}, lambda text: in_deltas(text, 64), **policy)]

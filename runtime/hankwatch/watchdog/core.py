@@ -96,6 +96,7 @@ class WatchdogCore:
         if here and not here.ignored:
             self._turn.speech.restore(here.before)
             self._here = self._turn.start_round(here.number)
+            self._here.nudged = here.nudged
 
     def _end_round(self, at_s: float) -> Sequence[Action]:
         here, turn = self._here, self._turn
@@ -107,7 +108,7 @@ class WatchdogCore:
         if here.ignored:
             return actions
         turn.end_round(here)
-        return actions or self._escalate(here, at_s)
+        return actions if here.nudged else self._escalate(here, at_s)
 
     def _break(self, said: Said, here: Round, at_s: float) -> Sequence[Action]:
         policy, turn = self._policy, self._turn
@@ -115,7 +116,7 @@ class WatchdogCore:
         here.before, here.listening = turn.speech.evidence(), False
         trigger, detail = said.repetition.trigger, {"count": said.repetition.count, "channel": said.channel}
         if turn.breaks < policy.max_think_nudges:
-            here.ignored = policy.mode == "act"
+            here.nudged, here.ignored = True, policy.mode == "act"
             turn.nudged(at_s)
             turn.breaks += 1
             return (Nudge("break_loop", policy.break_loop_text, here.number, trigger, turn.breaks, detail),)

@@ -27,6 +27,8 @@ class Round:
     """The watchdog has aborted it, or is done with this turn."""
     listening: bool
     """Whether its text is looked at."""
+    nudged: bool = False
+    """Its text has brought a nudge; its end brings no second one."""
     asked: dict[str, Asked] = field(default_factory=dict)
     """By call id."""
     answered: dict[str, Signature] = field(default_factory=dict)

@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.support.serving import Server, a_server, policy
+from tests.support.serving import Server, a_server, execution, journal_of, lines, policy
 
 from hankwatch.serve.chat import HEADER
 from hankwatch.watches.checks import Check, CheckContext, Cost, Trust
@@ -206,6 +206,26 @@ async def test_verifiers_are_told_with_how_they_are_written(server: Server, alic
         "check",
     ]
     assert {(one["name"], one["version"]) for one in verifiers if one["name"]} == {("dial", "v1"), ("own", "v1")}
+
+
+async def test_a_watch_can_belong_to_a_run_that_the_caller_sees(
+    server: Server, alice: httpx.AsyncClient, tmp_path: Path
+) -> None:
+    root = execution(tmp_path / "executions", "1764522000000-a", lines("before"))
+    written = {"condition": "it says so", "verifier": {"type": "event", "trigger": {"type": "event", "on": ["info"]}}}
+    armed = await alice.post("/api/watches?run=latest", json={**written, "session": "main"})
+    assert (armed.status_code, armed.json()["home"]) == (201, str(root))
+    stored = server.bench.store.get(armed.json()["id"])
+    assert stored is not None
+    assert stored.cursor == journal_of(root).stat().st_size
+    with journal_of(root).open("ab") as file:
+        file.write(lines("meanwhile"))
+    await alice.patch(f"/api/watches/{stored.id}", json={"condition": "it says so now"})
+    aimed = server.bench.store.get(stored.id)
+    assert aimed is not None
+    assert (aimed.generation, aimed.cursor) == (2, journal_of(root).stat().st_size)
+    async with server.client("carol") as carol:
+        assert (await carol.post("/api/watches?run=latest", json={**written, "session": "main"})).status_code == 404
 
 
 async def test_sessions_are_those_of_watches_too(alice: httpx.AsyncClient) -> None:

@@ -1,7 +1,7 @@
 """What all routes work with, and who is asking."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Protocol
 
 from fastapi import Depends, Request
@@ -55,6 +55,18 @@ class Serving:
         if not caller.sees_runs:
             raise RunNotFound(name, self.shelf.folder)
         return self.shelf.find(name)
+
+    def watches_of(self, caller: Caller, name: str) -> WatchService:
+        """The same service for watches that belong to a run's execution, behind what its journal has now; blocks.
+
+        Raises:
+            ScopeMissing: as ``run``.
+            RunNotFound: as ``run``.
+        """
+        followed = self.run(caller, name).followed
+        defaults = replace(self.watches.defaults, home=str(followed.execution.layout.root.resolve()))
+        cursor = followed.cursor
+        return replace(self.watches, defaults=defaults, journal_end=lambda: cursor)
 
 
 def _serving(request: Request) -> Serving:

@@ -193,7 +193,7 @@ class Streams:
             self.open[protocol] -= 1
 
     async def _follow(self, tail: Tail, after: int, wanted: Accepts, until: int | None) -> AsyncGenerator[Batch, None]:
-        if after > tail.cursor and after > await anyio.to_thread.run_sync(_size, tail.journal):
+        if after > tail.cursor and after > await anyio.to_thread.run_sync(size_of, tail.journal):
             yield [Note("reset", 0, "this journal ends before the cursor, so it is sent from its beginning")]
             after = 0
         seat = _Seat(tail, wanted, until, after)
@@ -301,7 +301,8 @@ def _say(failure: ListenerFailure) -> None:
     _LOG.error("a live stream failed: %s", failure.error)
 
 
-def _size(journal: Path) -> int:
+def size_of(journal: Path) -> int:
+    """Where a journal ends now; 0 before its first event."""
     try:
         return journal.stat().st_size
     except FileNotFoundError:

@@ -63,7 +63,7 @@ class PrincipalEntry(_Entry):
     actor: Name
     """Who, within the tenant."""
     roles: list[Literal["operator", "agent"]] = Field(default=[])
-    """``operator``: everything, of all tenants. ``agent``: an agent program, which approves nothing."""
+    """``operator``: everything, of all tenants, but by a token with scopes. ``agent``: an agent, which approves nothing."""
     sessions: dict[Name, Literal["owner", "manager", "member"]] = Field(default={})
     """Standing by session; ``*`` for all. Runs are read by who has one in ``*``, and steered by owners and managers."""
     entitlements: list[Name] = Field(default=[])

@@ -1,7 +1,9 @@
 """REST of watches (spec watches 7): thin over the one service that everybody uses."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
+from functools import partial
+from pathlib import Path as FilePath
 from typing import Annotated, Any, Final
 
 import anyio.to_thread
@@ -9,11 +11,14 @@ from fastapi import APIRouter, Body, Path, Query
 from pydantic import BaseModel
 from starlette.responses import JSONResponse, Response
 
+from hankwatch.runner.layout import Layout
+from hankwatch.serve.auth import Caller
 from hankwatch.serve.context import Asking, Served, Serving
+from hankwatch.serve.live import size_of
 from hankwatch.watches.delivery import Delivery
 from hankwatch.watches.evaluation import Evaluation
 from hankwatch.watches.requests import read_edit, read_request
-from hankwatch.watches.service import described
+from hankwatch.watches.service import WatchService, described
 from hankwatch.watches.specs import CheckSpec, CommandSpec, DocumentSpec, EventSpec, TimeSpec
 from hankwatch.watches.watch import Status
 
@@ -21,6 +26,7 @@ router = APIRouter(prefix="/api", tags=["watches"])
 WatchView = dict[str, Any]
 """A watch as it is listed everywhere; keys are snake_case."""
 WatchId = Annotated[str, Path(max_length=200)]
+Run = Annotated[str | None, Query(max_length=300, description="The id of an execution or run that it belongs to.")]
 WRITTEN: Final = {
     "condition": "the deploy has finished",
     "verifier": {"type": "document", "path": "deploy.json", "pointer": "/status"},
@@ -131,10 +137,14 @@ async def list_watches(
 
 
 @router.post("/watches", status_code=201, responses={200: {"model": WatchView, "description": "There was one."}})
-async def create_watch(written: Written, serving: Served, caller: Asking) -> Response:
-    """Arm a watch, or propose it; an identical live one is returned instead with 200."""
+async def create_watch(written: Written, serving: Served, caller: Asking, run: Run = None) -> Response:
+    """Arm a watch, or propose it; an identical live one is returned instead with 200.
+
+    With ``run`` it belongs to that run's execution: its events can be waited for, and relative paths lie there.
+    """
     caller.require("watches:write")
-    armed = await serving.watches.create_watch(caller.principal, read_request(written))
+    service = serving.watches if run is None else await anyio.to_thread.run_sync(serving.watches_of, caller, run)
+    armed = await service.create_watch(caller.principal, read_request(written))
     return JSONResponse(described(armed.watch), 201 if armed.is_new else 200)
 
 
@@ -149,7 +159,8 @@ async def get_watch(watch_id: WatchId, serving: Served, caller: Asking) -> Watch
 async def update_watch(watch_id: WatchId, written: Edited, serving: Served, caller: Asking) -> WatchView:
     """Change only what is given; null clears."""
     caller.require("watches:write")
-    return described(await serving.watches.update_watch(caller.principal, watch_id, read_edit(written)))
+    service = await _where_it_stands(serving, caller, watch_id)
+    return described(await service.update_watch(caller.principal, watch_id, read_edit(written)))
 
 
 @router.delete("/watches/{watch_id}", status_code=204)
@@ -178,7 +189,8 @@ async def cancel_watch(watch_id: WatchId, serving: Served, caller: Asking) -> Wa
 async def approve_watch(watch_id: WatchId, serving: Served, caller: Asking) -> WatchView:
     """Activate a proposal and check it at once; what that finds stands in the answer."""
     caller.require("watches:write")
-    return described(await serving.watches.approve(caller.principal, watch_id))
+    service = await _where_it_stands(serving, caller, watch_id)
+    return described(await service.approve(caller.principal, watch_id))
 
 
 @router.post("/watches/{watch_id}/reject")
@@ -211,6 +223,14 @@ def list_verifiers(serving: Served, caller: Asking) -> list[VerifierView]:
     """What can be checked, and how it is written."""
     caller.require("watches:read")
     return [*_types(), *_checks(serving)]
+
+
+async def _where_it_stands(serving: Serving, caller: Caller, watch_id: str) -> WatchService:
+    """The service, for which the journal of the watch's home ends where it does now."""
+    watch = await serving.watches.get(caller.principal, watch_id)
+    if watch.home is None:
+        return serving.watches
+    return replace(serving.watches, journal_end=partial(size_of, Layout(FilePath(watch.home)).journal))
 
 
 _TYPES: Final[tuple[tuple[type[BaseModel], str, str], ...]] = (

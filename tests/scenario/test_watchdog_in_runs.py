@@ -9,8 +9,10 @@ import pytest
 from tests.support.claude_standin import REQUIRED
 from tests.support.hanks import codon, hank, loop
 from tests.support.runs import STANDIN, Ran, Standin, killed_after, run_here, stand_in, write_hank
+from tests.support.waiting_runs import NEXT, Orders, operated
 
 from hankwatch.agent import WatchdogPolicy, set_default_watchdog
+from hankwatch.runner.orders import Order
 from hankwatch.watchdog.policy import BREAK_LOOP_TEXT, NUDGE_TEXT
 
 INIT = ["line", {"type": "system", "subtype": "init", "session_id": "s-1"}]
@@ -291,3 +293,28 @@ async def test_in_a_loop_each_iteration_is_watched_by_itself(tmp_path: Path) -> 
     path = write_hank(tmp_path / "hank", files={"hank.json": hank(again)})
     ran = await run_here(path, tmp_path / "run", environ=agent.environ)
     assert [(e.data["codonId"], e.data["round"]) for e in ran.of("watchdog.nudge")] == [("one#0", 3), ("one#1", 3)]
+
+
+async def test_codons_of_one_session_are_each_watched_afresh(tmp_path: Path) -> None:
+    two_rounds = [line for n in range(2) for line in failing(f"c{n}")]
+    more = [line for n in range(2, 4) for line in failing(f"c{n}")]
+    agent = stand_in(tmp_path / "agent", ["calls", [INIT, *two_rounds, *BY_ITSELF], [INIT, *more, *BY_ITSELF]])
+    goes_on = codon("two", continuationMode="continue-previous")
+    path = write_hank(tmp_path / "hank", files={"hank.json": hank(codon(), goes_on, watchdog={})})
+    ran = await run_here(path, tmp_path / "run", environ=agent.environ)
+    assert [event.data["success"] for event in ran.of("codon.completed")] == [True, True]
+    assert nudges(ran) == []
+
+
+async def test_a_codon_that_is_taken_back_is_watched_afresh(tmp_path: Path) -> None:
+    stuck = [INIT[1], *(line[1] for n in range(4) for line in failing(f"c{n}")), DONE]
+    lines = tmp_path / "agent.jsonl"
+    lines.write_text("".join(json.dumps(record) + "\n" for record in stuck))
+    write = {"type": "command", "command": {"run": "echo 1 > a.txt"}}
+    kept = {"agent": f"exec:cat {lines}", "checkpointedFiles": ["*"], "rigSetup": [write]}
+    path = write_hank(tmp_path / "hank", codon(**kept), codon("two", watchdog={"mode": "observe"}, **kept))
+    orders: Orders = [NEXT, NEXT, (Order.ROLLBACK, "one"), NEXT, NEXT]
+    ran, answers = await operated(path, tmp_path / "run", orders)
+    assert answers[2].startswith("Rolled back")
+    assert [event.data["codonId"] for event in ran.of("codon.completed")] == ["one", "two", "two"]
+    assert [event.data["round"] for event in ran.of("watchdog.nudge")] == [3, 3]

@@ -163,11 +163,13 @@ async def test_a_watchdog_that_observes_tells_and_does_nothing(tmp_path: Path) -
     assert ran.completed()["success"] is True
 
 
-async def test_a_nudge_that_the_agent_cannot_take_is_told_as_such(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("file", "agent"), [("one.jsonl", "recorded:one.jsonl"), ("r/1.jsonl", "recorded:r")])
+async def test_a_nudge_that_the_agent_cannot_take_is_told_as_such(tmp_path: Path, file: str, agent: str) -> None:
+    """It takes up no session, or has no further turn in it: the one that runs is not ended for nothing."""
     rounds = [line for n in range(4) for line in failing(f"c{n}")]
     recording = "".join(json.dumps(step[1]) + "\n" for step in [INIT, *rounds, BY_ITSELF[0]])
-    files = {"one.jsonl": recording}
-    path = write_hank(tmp_path / "hank", codon(watchdog={}, agent="recorded:one.jsonl"), files=files)
+    (tmp_path / "hank" / "r").mkdir(parents=True)
+    path = write_hank(tmp_path / "hank", codon(watchdog={}, agent=agent), files={file: recording})
     ran = await run_here(path, tmp_path / "run")
     assert nudges(ran) == [("escalation", "call_repetition", False)]
     assert ran.completed()["success"] is True

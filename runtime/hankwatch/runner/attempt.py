@@ -100,7 +100,11 @@ class Attempt:
         )
         self._tracker = FileTracker(root, files, emit=self.context.stream.emit, clock=self.context.clock)
         self._steering = AgentSteering(
-            job.program, job.request, self.stop, lambda: self._translator.session_id, self.context.clock.monotonic
+            job.program,
+            lambda nudge: replace(job.request, prompt=nudge, turn=self._session_turn + 1),
+            self.stop,
+            lambda: self._translator.session_id,
+            self.context.clock.monotonic,
         )
 
     async def work(self) -> Verdict:

@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 from uuid import uuid4
 
@@ -96,8 +96,8 @@ class AgentSteering:
     """
 
     program: AgentProgram
-    request: TurnRequest
-    """What the codon asks of it; each nudge takes the place of the prompt."""
+    next_turn: Callable[[str], TurnRequest]
+    """The next turn of its session, with a nudge as its prompt."""
     stop: CodonStop
     session_id: Callable[[], str]
     """The session as known by now; empty until it is."""
@@ -151,7 +151,7 @@ class AgentSteering:
         if not isinstance(self.program, Resumes) or not session_id:
             return False
         try:
-            self.program.resume(replace(self.request, prompt=text), session_id)
+            self.program.resume(self.next_turn(text), session_id)
         except UsageError:
             return False
         return True

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -18,10 +19,14 @@ WORD = Word((b"word\n",), interrupts=False)
 BREAK = Word((b"stop\n", b"word\n"), interrupts=True)
 
 
+def next_turn(nudge: str) -> TurnRequest:
+    return replace(REQUEST, prompt=nudge, turn=2)
+
+
 def steering(
     program: AgentProgram, session: str = "s-1", now_s: Callable[[], float] = lambda: 0.0
 ) -> tuple[AgentSteering, Reins]:
-    made = AgentSteering(program, REQUEST, CodonStop(), lambda: session, now_s)
+    made = AgentSteering(program, next_turn, CodonStop(), lambda: session, now_s)
     return made, made.take(program.command(REQUEST))
 
 
@@ -61,7 +66,7 @@ def test_what_a_program_cannot_be_given_is_refused_before_its_turn_is_ended() ->
 
 
 def test_before_a_turn_and_once_the_codon_is_stopped_a_nudge_is_refused() -> None:
-    steers = AgentSteering(Claude(), REQUEST, CodonStop(), lambda: "s-1", lambda: 0.0)
+    steers = AgentSteering(Claude(), next_turn, CodonStop(), lambda: "s-1", lambda: 0.0)
     assert not steers.nudge("escalation", "Look.")
     stopped, _ = steering(Claude())
     stopped.stop.request(StopReason.SKIP)

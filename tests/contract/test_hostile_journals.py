@@ -20,8 +20,7 @@ HOSTILE = [
     b'{"id":"10",%b,"type":"sentinel.output","data":{"sentinelId":"s","codonId":"c","content":"x"}}',
     b'{"id":"11",%b,"type":"<script>alert(1)</script>","data":{"codonId":"<img src=x>"}}',
     b'{"id":"12",%b,"type":"codon.completed","data":{"codonId":"\\u001b[31m","sessionId":5}}',
-    b'{"id":"13",%b,"type":"sentinel.loaded","data":{"sentinelId":"t","codonId":"c","report":'
-    b'{"logFile":5,"lastValueFile":[],"format":"text","joinString":null}}}',
+    b'{"id":"13",%b,"type":"sentinel.loaded","data":{"sentinelId":"t","codonId":"c","report":{"logFile":5,"format":"x"}}}',
     b'{"id":"14",%b,"type":"sentinel.output","data":{"sentinelId":"t","codonId":"c","content":"x"}}',
     b'{"id":"15",%b,"type":"error","data":{"message":{"a":1},"fatal":"no"}}',
     b'{"id":"16",%b,"type":"budget.summary","data":{"codons":7}}',

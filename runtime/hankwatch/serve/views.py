@@ -304,12 +304,12 @@ class CommandView(View):
     codon: str | None
     attempt: int | None
     command: Order
-    state: Literal["sent", "done", "refused"]
+    state: Literal["sent", "done"]
     message: str | None
     """What the run says."""
 
     @classmethod
-    def of(cls, command: Command, state: Literal["sent", "done", "refused"], message: str | None) -> Self:
+    def of(cls, command: Command, state: Literal["sent", "done"], message: str | None) -> Self:
         return cls(
             id=command.id,
             run=command.run,
@@ -332,14 +332,6 @@ class SessionView(View):
     """``idle``, ``working``, ``ended``, or ``unknown``."""
     active_watches: int
     proposed_watches: int
-
-
-class LivenessView(View):
-    """Whether watches are being checked."""
-
-    last_loop_at: str | None
-    most_overdue: str | None
-    lag_s: float
 
 
 def _counts(tally: Tally) -> dict[str, int]:

@@ -40,6 +40,7 @@ NOT_SETTINGS: Mapping[str, str] = {
     "HANKWATCH_SESSION_ID": "For an `exec:` command: the session to go on with; not set on the first turn.",
     "HANKWATCH_MODEL": "For an `exec:` command: the codon's model.",
     "HANKWATCH_SYSTEM_PROMPT": "For an `exec:` command: the system prompt, when there is one.",
+    "HANKWATCH_WATCH_DEPTH": "For the agent of a turn that a watch woke: the depth at which `watch create` arms in it.",
     "HANKWATCH_CASES": "For this project's own tests: another folder of conformance cases.",
 }
 """Variables with our prefix that set nothing, and what they are for."""

@@ -13,13 +13,14 @@ from tests.support.runs import Ran, environment, killed_after, stand_in, write_h
 
 from hankwatch.app import LiveRun, open_run
 from hankwatch.core.clock import SystemClock
-from hankwatch.core.errors import UsageError
+from hankwatch.core.errors import UsageError, WatchInvalid
 from hankwatch.events.envelope import Event
 from hankwatch.options import RunOptions
 from hankwatch.runner.lookups import Executions
 from hankwatch.settings import load_settings
-from hankwatch.watches.authority import operator
+from hankwatch.watches.authority import Principal, Standing, operator
 from hankwatch.watches.delivery import Channel
+from hankwatch.watches.depth import turn_depth
 from hankwatch.watches.requests import read_request
 from hankwatch.watching import Watching, open_watching
 
@@ -28,6 +29,8 @@ GOOD: list[list[Any]] = [
     ["line", {"type": "result", "subtype": "success", "is_error": False, "result": "Done."}],
     ["until_eof"],
 ]
+
+AGENT = Principal("local", "agent", is_agent=True, sessions={"*": Standing.OWNER})
 
 
 class Here:
@@ -112,6 +115,34 @@ async def test_the_turn_is_told_why_it_is_woken_and_what_was_seen(tmp_path: Path
     prompt = here.prompts()[-1]
     order = ["[Autonomous wake]", "Condition: the deploy is done", "Run the smoke test.", "v1.2.3"]
     assert sorted(order, key=prompt.index) == order
+
+
+async def test_a_woken_turn_arms_one_follow_up_and_no_deeper_one(tmp_path: Path) -> None:
+    here = Here(tmp_path)
+    await here.run()
+    follow_up = {
+        "kind": "monitor",
+        "condition": "it is written",
+        "session": "one",
+        "note": "Read it.",
+        "verifier": {"type": "document", "path": "done"},
+        "id": "follow-up",
+    }
+    depths = [turn_depth(here.agent.calls()[-1]["env"])]
+    await here.fire(await here.arm())
+    await here.run(wake=True)
+    depths.append(turn_depth(here.agent.calls()[-1]["env"]))
+    async with here.watches() as watching:
+        armed = await watching.service.create_watch(AGENT, read_request(follow_up), depth=depths[-1])
+    await here.fire(armed.watch.id, "v1.2.4")
+    ran = await here.run(wake=True)
+    depths.append(turn_depth(here.agent.calls()[-1]["env"]))
+
+    assert depths == [0, 1, 2]
+    assert [event.data["details"]["depth"] for event in of_code(ran, "wake")] == [1, 2]
+    async with here.watches() as watching:
+        with pytest.raises(WatchInvalid, match="arms no further one"):
+            await watching.service.create_watch(AGENT, read_request({**follow_up, "id": "deeper"}), depth=depths[-1])
 
 
 async def test_a_delivery_whose_info_stands_is_not_run_again(tmp_path: Path) -> None:

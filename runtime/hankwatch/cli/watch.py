@@ -1,6 +1,7 @@
 """``watch …``: what people ask of watches, over the store (spec watches 5)."""
 
 import json
+import os
 import re
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -21,6 +22,7 @@ from hankwatch.core.errors import ConfigError, UsageError, WatchInvalid, WatchNo
 from hankwatch.options import base_dir
 from hankwatch.runner.execution import find_run
 from hankwatch.watches.authority import operator
+from hankwatch.watches.depth import turn_depth
 from hankwatch.watches.files import placed, read_watch, read_watches
 from hankwatch.watches.requests import WatchRequest, read_edit, read_request
 from hankwatch.watches.service import described
@@ -127,7 +129,7 @@ def create(asked: Asked, source: Path | None, *, home: str | None, config: Path 
         request = asked.request() if document is None else read_watch(document)
         request = _placed_here(request, watching)
         try:
-            armed = await watching.service.create_watch(operator(), request)
+            armed = await watching.service.create_watch(operator(), request, depth=turn_depth(os.environ))
         except WatchInvalid as error:
             if document is None:
                 raise

@@ -32,10 +32,12 @@ from hankwatch.runner.tracked import TrackedFiles
 from hankwatch.runner.turn import Turn, TurnEnd
 from hankwatch.runner.verdict import Verdict, after_waiting, decide, not_begun, not_run, nothing_left
 from hankwatch.runner.waiting import TimeLimit, Waiting
+from hankwatch.runner.wakes import Wake
 from hankwatch.runner.watched import Watched
 from hankwatch.sentinels.loader import LoadFailure
 from hankwatch.watchdog import Watchdog
 from hankwatch.watchdog.tool_classes import classes_of
+from hankwatch.watches.depth import turn_environment
 
 _STDERR_SHOWN_CHARS = 2_000
 
@@ -64,6 +66,8 @@ class Attempt:
     _continued: str | None = None
     _session_turn: int = 1
     """Which turn of the session is the latest."""
+    _depth: int = 0
+    """Of the watches that the turn arms."""
     _translator: Translator = field(init=False)
     _tracker: FileTracker = field(init=False)
     _meter: Meter = field(init=False)
@@ -239,7 +243,7 @@ class Attempt:
             )
         self._started(left.session_id)
         wake = await self._waiting.awaited()
-        return None if wake is None else self._again(wake.text)
+        return None if wake is None else self._woken(wake)
 
     def _resume(self, request: TurnRequest, session_id: str) -> Command:
         assert isinstance(self.job.program, Resumes)  # checked before the run
@@ -260,11 +264,11 @@ class Attempt:
             if nudge is not None:
                 command = self._resume_with(nudge)
             elif self._may_be_woken(verdict) and (wake := await self._waiting.pending()) is not None:
-                command = self._again(wake.text)
+                command = self._woken(wake)
             elif self._goes_on(verdict):
                 command = self._extend()
             elif self._may_be_woken(verdict) and (wake := await self._waiting.awaited()) is not None:
-                command = self._again(wake.text)
+                command = self._woken(wake)
             else:
                 return self._verdict(end)  # it may have been stopped while it waited
 
@@ -283,9 +287,14 @@ class Attempt:
         is_over = verdict.context_exceeded or verdict.budget_exceeded is not None
         return verdict.status == "completed" and not is_over and bool(self._translator.session_id)
 
+    def _woken(self, wake: Wake) -> Command:
+        command = self._again(wake.text)
+        self._depth = wake.depth
+        return command
+
     def _again(self, prompt: str) -> Command:
-        """The next turn of the session."""
-        self._session_turn += 1
+        """The next turn of the session; a prompt of its hank unless a watch asks for it."""
+        self._session_turn, self._depth = self._session_turn + 1, 0
         return self._resume(replace(self.job.request, prompt=prompt), self._translator.session_id)
 
     def _tell_lost(self) -> None:
@@ -351,7 +360,7 @@ class Attempt:
             program=job.program,
             command=command,
             cwd=context.layout.agent_root,
-            env={**job.env, **command.env},
+            env={**job.env, **command.env, **turn_environment(self._depth)},
             marker=context.ledger.marker,
             log_path=self._log_of(job.program.name),
             idle_s=job.idle_s,

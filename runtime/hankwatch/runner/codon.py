@@ -31,8 +31,9 @@ from hankwatch.runner.observers import Observers
 from hankwatch.runner.outputs import Outputs
 from hankwatch.runner.plan import IterationEnd, StartCodon, is_done, iteration_end, retry_config, retry_wait_ms
 from hankwatch.runner.reentry import GOES_ON, Reentry
+from hankwatch.runner.sessions import SESSION_CODON, resumable
 from hankwatch.runner.snapshots import snapshot
-from hankwatch.runner.state import latest, total_cost
+from hankwatch.runner.state import CodonRecord, latest, total_cost
 from hankwatch.runner.verdict import Verdict, from_json
 from hankwatch.sentinels.manager import Attached
 from hankwatch.sentinels.prompts import CodonScope
@@ -184,7 +185,7 @@ class CodonRun:
             context=self.context,
             stop=self._stop,
             missing=attached.required_failures,
-            previous=latest(ledger.state.thread).get(self.step.previous or ""),
+            previous=self._previous(),
             allowance=self._allowance,
             rig_is_ready=self._rig_is_ready,
             reports=attached.report_files,
@@ -200,6 +201,13 @@ class CodonRun:
         await observers.finish_attempt()
         self._complete(verdict, observers, {**attempt.metadata, **await self._checkpoint(verdict)})
         await self._aftermath(observers)
+
+    def _previous(self) -> CodonRecord | None:
+        """Whose session ``continue-previous`` means."""
+        state, codon_id = self.context.ledger.state, self.job.codon_id
+        if codon_id.startswith(SESSION_CODON):  # a later turn has the id of the one that it goes on from
+            return resumable(codon_id.removeprefix(SESSION_CODON), state)
+        return latest(state.thread).get(self.step.previous or "")
 
     async def _checkpoint(self, verdict: Verdict) -> dict[str, str]:
         """Keep the workspace as the attempt left it; what its last transition says of that."""

@@ -19,6 +19,7 @@ from hankwatch.stream.reader import JournalReader
 from hankwatch.stream.stream import EventStream
 from hankwatch.watches.deliveries import Woken
 from hankwatch.watches.delivery import Channel, Delivery, payload_of
+from hankwatch.watches.depth import turn_environment, woken_by
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,8 @@ class Wake:
     text: str
     """Its prompt."""
     delivery_id: str
+    depth: int
+    """Of the watches that it arms."""
 
 
 class Watches(Protocol):
@@ -116,12 +119,13 @@ class WakeDesk:
             return Woken.BUSY if comes else Woken.GONE
         if self._taken is not None:
             return Woken.BUSY
-        details = {"deliveryId": delivery.id, "watchId": delivery.watch_id, "session": session}
+        depth = woken_by(delivery)
+        details = {"deliveryId": delivery.id, "watchId": delivery.watch_id, "session": session, "depth": depth}
         self.ledger.stream.emit(
             Info(message=f"Watch {delivery.watch_id} wakes session {session}", code=WAKE, details=details)
         )
         self._accepted.add(delivery.id)
-        self._taken = Wake(session, text, delivery.id)
+        self._taken = Wake(session, text, delivery.id, depth)
         return Woken.ACCEPTED
 
     def take(self) -> Wake | None:
@@ -161,6 +165,7 @@ class WakeDesk:
             codon=codon,
             codon_id=codon_id,
             request=replace(job.request, prompt=wake.text),
+            env={**job.env, **turn_environment(wake.depth)},
             sentinels=(),
             extension_prompt=None,
             ends_when_full=False,

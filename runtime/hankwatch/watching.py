@@ -139,10 +139,13 @@ class EngineRoom:
             for part in (engine.run, deliverer.run, self.watching.listener().run):
                 tasks.start_soon(part)
             while True:
-                await self.wake_runs.start(scope, tasks)
+                try:
+                    await self.wake_runs.start(scope, tasks)
+                    engine.scope = deliverer.scope = scope = await anyio.to_thread.run_sync(self._look)
+                    feeds[:] = self._feeds.values()
+                except (StoreFailed, OSError) as error:  # as engine and deliverer: tried again
+                    _LOG.warning("which executions there are is not known: %s", error)
                 await self.watching.clock.sleep(LOOK_S)
-                engine.scope = deliverer.scope = scope = await anyio.to_thread.run_sync(self._look)
-                feeds[:] = self._feeds.values()
 
     def _look(self) -> Scope:
         """Which executions there are, and whose journals watches listen to."""

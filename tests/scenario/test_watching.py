@@ -5,7 +5,8 @@ Where each of the invariants is proven:
 ===  ==================================================================================================
  1   contract/test_watch_store.py: transition, evaluation and deliveries commit together; nothing of a
      decision that fails to commit stays
- 2   fault/test_killed_watch_engine.py; contract/test_watch_store.py: delivery ids of its own
+ 2   fault/test_killed_watch_engine.py, fault/test_killed_wakes.py; scenario/test_watches_in_runs.py: a delivery
+     whose info stands is not run again; contract/test_watch_store.py: delivery ids of its own
  3   here: a cancel wins over a check that runs and over a wake that waits; a wake in hand arrives before
      the cancel returns
  4   property/test_watch_decisions.py: fires are those of the settled checks alone
@@ -22,6 +23,7 @@ Where each of the invariants is proven:
 ===  ==================================================================================================
 """
 
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -33,12 +35,15 @@ from tests.support.children import flowing
 from tests.support.watch_bench import EVERYWHERE, WatchBench, finding
 
 from hankwatch.core.clock import SystemClock, VirtualClock
+from hankwatch.core.errors import StoreFailed
+from hankwatch.runner.waking import WakeRuns
 from hankwatch.watches.authority import operator
 from hankwatch.watches.deliveries import Woken
 from hankwatch.watches.delivery import Channel, Delivery, DeliveryStatus
 from hankwatch.watches.requests import read_edit
-from hankwatch.watches.store import Lease
-from hankwatch.watches.watch import EndReason, Outcome, Status
+from hankwatch.watches.store import Lease, WatchStore
+from hankwatch.watches.watch import EndReason, Outcome, Status, Watch
+from hankwatch.watching import EngineRoom, Watching
 
 pytestmark = pytest.mark.slow
 YEARS_S = 10 * 365 * 86_400.0
@@ -177,7 +182,10 @@ async def test_nothing_that_is_bad_delays_another_watch(bench: WatchBench) -> No
     async def fails(_: Delivery) -> None:
         raise ValueError("a hook's own mistake")
 
-    bench.deliverer.register_hook(on_met=hangs, on_changed=fails)
+    async def quits(_: Delivery) -> None:
+        sys.exit(1)
+
+    bench.deliverer.register_hook(on_met=hangs, on_changed=fails, on_armed=quits)
     bench.inbox.answers += [ValueError("no such pipe"), 1_000.0]
     bench.dials.says.update(
         {"hangs": 1_000.0, "fails": ValueError("broken"), "hooked": True, "woken": True, "good": False}
@@ -187,6 +195,8 @@ async def test_nothing_that_is_bad_delays_another_watch(bench: WatchBench) -> No
         connection.execute(text("UPDATE hankwatch_watches SET record = '{' WHERE id = :id"), {"id": bad.id})
     for name in ("hangs", "fails", "hooked", "woken"):
         await bench.arm(name)
+    with bench.database.writing() as connection:
+        connection.execute(text("UPDATE hankwatch_deliveries SET content = '{' WHERE watch_id = :id"), {"id": bad.id})
     async with bench.running():
         good = await bench.arm("good")
         before = bench.now()
@@ -197,6 +207,43 @@ async def test_nothing_that_is_bad_delays_another_watch(bench: WatchBench) -> No
         took_s = (bench.now() - before).total_seconds()
 
     assert took_s < 60  # four intervals and a bit, with fifty-fold time; a hang is 1,000 s
+
+
+async def test_a_hook_may_be_a_plain_function_and_is_called_once(bench: WatchBench) -> None:
+    called = list[str]()
+    bench.deliverer.register_hook(on_met=lambda delivery: called.append(delivery.id))
+    bench.dials.says["a"] = True
+    watch = await bench.arm()
+    async with bench.running():
+        await bench.ended(watch)
+        await bench.until(lambda: bool(called))
+        await bench.checked(await bench.arm("b"), 4)
+
+    assert called == [f"hook:{watch.id}:1:1"]
+
+
+async def test_executions_are_looked_for_again_after_the_store_failed(
+    bench: WatchBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As checks and deliveries are; whoever runs them goes on."""
+    looks, real = 0, WatchStore.find
+
+    def fails_at_times(store: WatchStore, **asked: Any) -> list[Watch]:
+        nonlocal looks
+        looks += 1
+        if looks in {2, 3}:
+            raise StoreFailed("postgresql://there", "the server closed the connection")
+        return real(store, **asked)
+
+    monkeypatch.setattr(WatchStore, "find", fails_at_times)
+    watching = Watching(bench.service, bench.store, bench.outbox, bench.evaluator, bench.clock, None)
+    room = EngineRoom(watching, None, WakeRuns(bench.outbox, bench.clock, bench.now, ["false"], {}))
+    watch = await bench.arm()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(room.run)
+        await bench.until(lambda: looks > 4)
+        await bench.checked(watch, 2)
+        tasks.cancel_scope.cancel()
 
 
 async def test_a_check_that_hangs_is_given_up_at_its_limit_and_claims_nothing(bench: WatchBench) -> None:

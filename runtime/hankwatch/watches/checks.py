@@ -1,17 +1,19 @@
 """Checks that watches can name: functions with a version, what they cost, and who may use them (spec watches 4)."""
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
+from functools import partial
 from importlib.metadata import entry_points
-from inspect import iscoroutinefunction
 from typing import Any, Final
 
+import anyio
 import jsonschema
 
 from hankwatch.core.contain import contain
 from hankwatch.core.errors import UsageError
+from hankwatch.watches.blocking import contained, is_async
 from hankwatch.watches.codec import digest
 from hankwatch.watches.watch import ErrorKind, Outcome
 
@@ -80,7 +82,8 @@ class Check:
     name: str
     """Without an ``@``."""
     run: Callable[[CheckContext, Mapping[str, Any]], Awaitable[Finding | bool] | Finding | bool]
-    """A plain function, which may block, runs in a thread of its own."""
+    """A plain function, which may block, runs in a thread of its own; and so does a coroutine of another package, in a
+    loop of its own."""
     version: str = "v1"
     description: str = ""
     """For people; changing it changes no behaviour."""
@@ -147,7 +150,7 @@ def plugin_checks() -> tuple[list[Check], list[UsageError]]:
             added = [loaded] if isinstance(loaded, Check) else list(loaded)
             if not all(isinstance(check, Check) for check in added):
                 raise TypeError("not a Check")
-            found += added
+            found += [_in_own_loop(check) for check in added]
         faults += [
             UsageError(f"the checks {entry.name} of {entry.value} cannot be used: {type(failure).__name__}: {failure}")
             for failure in failures
@@ -155,9 +158,19 @@ def plugin_checks() -> tuple[list[Check], list[UsageError]]:
     return found, faults
 
 
-def is_async(run: Callable[..., Any]) -> bool:
-    """Whether calling it gives something to await."""
-    return iscoroutinefunction(run) or iscoroutinefunction(type(run).__call__)
+def _in_own_loop(check: Check) -> Check:
+    """A check whose coroutine, should it block, blocks a loop of its own and not everybody's."""
+    if not is_async(check.run):
+        return check
+
+    def run(context: CheckContext, args: Mapping[str, Any]) -> Finding | bool:
+        async def limited() -> Finding | bool:
+            with anyio.fail_after(check.limit_s):
+                return await contained(partial(check.run, context, args))
+
+        return anyio.run(limited)
+
+    return replace(check, run=run, behaviour=check.behaviour or _code_of(check.run))
 
 
 def _number(version: str) -> int:

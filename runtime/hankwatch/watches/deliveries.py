@@ -19,6 +19,7 @@ from hankwatch.core.errors import Forbidden, StoreFailed, UsageError, WatchNotFo
 from hankwatch.core.tasks import task_group
 from hankwatch.processes.limits import ends_within
 from hankwatch.watches.authority import Action, Authorizer
+from hankwatch.watches.blocking import contained, in_daemon_thread, is_async
 from hankwatch.watches.delivery import Channel, Delivery, DeliveryStatus
 from hankwatch.watches.outbox import DeliveryLease, Outbox
 from hankwatch.watches.store import Scope, WatchStore
@@ -36,12 +37,15 @@ LEASE_S: Final = 60.0
 LONGEST_NAP_S: Final = 1.0
 BUSY_S: Final = 5.0
 """Until a busy session is asked again."""
+MAX_THREADS: Final = 64
+"""Of hooks at one time; those that hang keep theirs."""
 AT_ONCE: Final = 32
 """Deliveries of one channel that are carried out side by side."""
 _RETRY_S: Final = (1.0, 5.0, 15.0, 60.0, 300.0)
 
 Hook = Callable[[Delivery], Awaitable[None]]
 """Gets a signal of a watch; its failure delays nobody and is tried again."""
+PlainHook = Callable[[Delivery], None]
 
 
 class Woken(Enum):
@@ -85,14 +89,18 @@ class Deliverer:
     """None: another process writes the events of these homes."""
     sessions: Sessions | None = None
     """None: another process wakes the sessions of these homes."""
-    hooks: dict[Signal, list[Hook]] = field(default_factory=dict)
+    hooks: dict[Signal, list[Hook | PlainHook]] = field(default_factory=dict)
     wakes_at_once: int = AT_ONCE
     """Wakes that are offered side by side."""
     _nudged: anyio.Event = field(default_factory=anyio.Event)
+    _in_threads: set[object] = field(default_factory=set)
+    """Calls of hooks that occupy a thread."""
     _in_hand: dict[Channel, int] = field(default_factory=lambda: dict.fromkeys(Channel, 0))
 
-    def register_hook(self, **hooks: Hook) -> None:
+    def register_hook(self, **hooks: Hook | PlainHook) -> None:
         """Call functions on signals: ``on_met=…``, ``on_changed=…`` and so on.
+
+        A plain function, which may block, runs in a thread of its own.
 
         Raises:
             UsageError: no such signal.
@@ -231,9 +239,9 @@ class Deliverer:
     async def _call_hooks(self, delivery: Delivery) -> None:
         failures = list[Exception]()
 
-        async def call(hook: Hook) -> None:
+        async def call(hook: Hook | PlainHook) -> None:
             with contain(failures.append):
-                await hook(delivery)
+                await self._call(hook, delivery)
 
         async def call_all() -> None:
             async with anyio.create_task_group() as tasks:
@@ -245,6 +253,38 @@ class Deliverer:
         if failures:
             raise failures[0]
 
+    async def _call(self, hook: Hook | PlainHook, delivery: Delivery) -> None:
+        if is_async(hook):
+            await contained(partial(hook, delivery))
+            return
+        if len(self._in_threads) >= MAX_THREADS:
+            raise TimeoutError(f"{MAX_THREADS} calls of hooks before this one have not ended yet")
+        call = object()
+        self._in_threads.add(call)
+
+        def run() -> None:
+            try:
+                hook(delivery)
+            finally:
+                self._in_threads.discard(call)
+
+        await in_daemon_thread(run)
+
+
+def _in_own_loop(hook: Hook | PlainHook) -> Hook | PlainHook:
+    """A hook whose coroutine, should it block, blocks a loop of its own and not everybody's."""
+    if not is_async(hook):
+        return hook
+
+    def call(delivery: Delivery) -> None:
+        async def limited() -> None:
+            with anyio.fail_after(SINK_LIMIT_S):
+                await contained(partial(hook, delivery))
+
+        anyio.run(limited)
+
+    return call
+
 
 def plugin_hooks() -> tuple[list[Mapping[str, Any]], list[UsageError]]:
     """The hooks that installed packages add, and a fault for each package that cannot be used."""
@@ -255,7 +295,7 @@ def plugin_hooks() -> tuple[list[Mapping[str, Any]], list[UsageError]]:
             hooks = dict(entry.load())
             for name in hooks:
                 _signal_of(name)
-            found.append(hooks)
+            found.append({name: _in_own_loop(hook) for name, hook in hooks.items()})
         faults += [
             UsageError(f"the hooks {entry.name} of {entry.value} cannot be used: {type(failure).__name__}: {failure}")
             for failure in failures

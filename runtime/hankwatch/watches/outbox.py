@@ -1,5 +1,6 @@
 """Deliveries in the store: taken by leases, ended once, listed for whoever asks (spec watches 6)."""
 
+import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -13,6 +14,7 @@ from hankwatch.watches.delivery import Channel, Delivery, DeliveryStatus, receip
 from hankwatch.watches.tables import deliveries
 from hankwatch.watches.watch import Signal
 
+_LOG = logging.getLogger(__name__)
 _OPEN = (DeliveryStatus.PENDING.value, DeliveryStatus.DELIVERING.value)
 
 
@@ -64,14 +66,17 @@ class Outbox:
         leases = list[DeliveryLease]()
         with self._database.writing(durable=False) as connection:
             for row in connection.execute(query.with_for_update(skip_locked=True)).all():
-                values = {
-                    "fence": row.fence + 1,
-                    "leased_until_ms": now_ms + int(lease_s * 1000),
-                    "attempts": row.attempts + 1,
-                    "status": DeliveryStatus.DELIVERING.value,
-                }
+                values: dict[str, Any] = {"fence": row.fence + 1}
+                if (delivery := read(row)) is None:  # delays no other
+                    values |= {"status": DeliveryStatus.DEAD.value, "finished_ms": now_ms, "reason": "unreadable"}
+                else:
+                    values |= {
+                        "leased_until_ms": now_ms + int(lease_s * 1000),
+                        "attempts": row.attempts + 1,
+                        "status": DeliveryStatus.DELIVERING.value,
+                    }
+                    leases.append(DeliveryLease(delivery, row.fence + 1))
                 connection.execute(update(deliveries).where(deliveries.c.id == row.id).values(**values))
-                leases.append(DeliveryLease(delivery_of(row), row.fence + 1))
         return leases
 
     def finish(self, lease: DeliveryLease, status: DeliveryStatus, now: datetime, reason: str | None = None) -> bool:
@@ -143,7 +148,8 @@ class Outbox:
                 query = query.where(deliveries.c[name] == value)
         query = query.order_by(deliveries.c.created_ms.desc(), deliveries.c.id.desc()).limit(limit)
         with self._database.reading() as connection:
-            return [delivery_of(row) for row in connection.execute(query).all()]
+            rows = connection.execute(query).all()
+        return [delivery for row in rows if (delivery := read(row)) is not None]
 
 
 def set_leased(connection: Connection, lease: DeliveryLease, **values: Any) -> bool:
@@ -208,8 +214,16 @@ def instant(at_ms: int) -> datetime:
     return datetime.fromtimestamp(at_ms / 1000, UTC)
 
 
-def delivery_of(row: Row[Any]) -> Delivery:
-    """The delivery of a row."""
+def read(row: Row[Any]) -> Delivery | None:
+    """The delivery of a row; None, said in the log, when it cannot be read."""
+    try:
+        return _delivery(row, dict(orjson.loads(row.content)))
+    except (ValueError, TypeError) as error:
+        _LOG.warning("delivery %s is left out: %s", row.id, error)
+        return None
+
+
+def _delivery(row: Row[Any], content: dict[str, Any]) -> Delivery:
     return Delivery(
         id=row.id,
         watch_id=row.watch_id,
@@ -220,7 +234,7 @@ def delivery_of(row: Row[Any]) -> Delivery:
         session=row.session,
         home=row.home,
         created_at=instant(row.created_ms),
-        content=orjson.loads(row.content),
+        content=content,
         status=DeliveryStatus(row.status),
         reason=row.reason,
         attempts=row.attempts,

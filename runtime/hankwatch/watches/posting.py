@@ -8,7 +8,7 @@ from typing import Final
 from sqlalchemy import Connection, func, insert, select, update
 
 from hankwatch.watches.delivery import Channel, Delivery, DeliveryStatus
-from hankwatch.watches.outbox import delivery_of, held_notice, millis, row_of, tell_of
+from hankwatch.watches.outbox import held_notice, millis, read, row_of, tell_of
 from hankwatch.watches.tables import deliveries
 
 _ACTS: Final = (Channel.WAKE.value, Channel.HOOK.value)
@@ -38,13 +38,11 @@ def withdraw(connection: Connection, watch_id: str, reason: str, now: datetime) 
         deliveries.c.status == DeliveryStatus.PENDING.value,
     )
     for row in connection.execute(select(deliveries).where(*waiting).with_for_update()).all():
-        suppressed = replace(delivery_of(row), status=DeliveryStatus.SUPPRESSED, reason=reason, finished_at=now)
-        connection.execute(
-            update(deliveries)
-            .where(deliveries.c.id == row.id)
-            .values(status=suppressed.status.value, reason=reason, finished_ms=millis(now), fence=row.fence + 1)
-        )
-        tell_of(connection, suppressed, now)
+        ended = {"status": DeliveryStatus.SUPPRESSED.value, "reason": reason, "finished_ms": millis(now)}
+        connection.execute(update(deliveries).where(deliveries.c.id == row.id).values(fence=row.fence + 1, **ended))
+        if (delivery := read(row)) is not None:
+            suppressed = replace(delivery, status=DeliveryStatus.SUPPRESSED, reason=reason, finished_at=now)
+            tell_of(connection, suppressed, now)
 
 
 def _is_over(connection: Connection, delivery: Delivery, now: datetime, limit: int) -> bool:

@@ -2,12 +2,13 @@
 
 import re
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
+from hashlib import blake2b
 from pathlib import Path
-from typing import Final, Literal, TypeVar, assert_never
+from typing import Any, Final, Literal, TypeVar, assert_never
 
 import anyio
 
@@ -20,10 +21,10 @@ from hankwatch.events.envelope import EventData
 from hankwatch.matching.conditions import Condition, compile_conditions
 from hankwatch.processes.child import Child, Exit, spawn
 from hankwatch.processes.limits import ends_within
-from hankwatch.watches.blocking import in_daemon_thread
-from hankwatch.watches.checks import CheckContext, Checks, Cost, Finding, Invoker, Trust, is_async
+from hankwatch.watches.blocking import contained, in_daemon_thread, is_async
+from hankwatch.watches.checks import CheckContext, Checks, Cost, Finding, Invoker, Trust
 from hankwatch.watches.codec import digest, spec_json
-from hankwatch.watches.documents import NoDocument, read_document
+from hankwatch.watches.documents import MAX_TEXT_CHARS, NoDocument, read_document
 from hankwatch.watches.specs import CheckSpec, CommandSpec, DocumentSpec, EventSpec, TimeSpec, VerifierSpec
 from hankwatch.watches.watch import MAX_EVIDENCE_CHARS, ErrorKind, Observation, Outcome, Watch
 
@@ -175,8 +176,8 @@ class Verifiers:
             return _unavailable(ErrorKind.CHECK_CHANGED, f"{check.pinned} does something else than when it was armed")
         invoker = Invoker("watch", watch.id, watch.tenant, watch.owner, watch.session, watch.home, watch.interval_s)
         run = partial(check.run, CheckContext(invoker, now), spec.args)
-        answer = run() if is_async(check.run) else await self._blocking(watch, run)
-        found = await answer if isinstance(answer, Awaitable) else answer
+        answer = await (contained(run) if is_async(check.run) else self._blocking(watch, run))
+        found = await contained(lambda: answer)  # a plain function may give something to await too
         if isinstance(found, bool):
             found = Finding(Outcome.SATISFIED if found else Outcome.PENDING)
         if not isinstance(found, Finding):
@@ -202,7 +203,7 @@ class Verifiers:
         return await in_daemon_thread(run)
 
     def _observation(self, found: Finding, now: datetime) -> Observation:
-        value, _ = clean_json(found.value)
+        value = _in_small(found.value)
         return Observation(
             found.outcome,
             found.reason if _CODE.fullmatch(found.reason) else found.outcome.value.replace("_", "-"),
@@ -215,7 +216,15 @@ class Verifiers:
         )
 
     def _shown(self, text: str) -> str:
-        return shorten(self.redactor.text(strip_controls(text)), MAX_EVIDENCE_CHARS)
+        # Cut first, with room for what goes: whoever waits for the loop does not wait for all of it.
+        return shorten(self.redactor.text(strip_controls(text[: 8 * MAX_EVIDENCE_CHARS])), MAX_EVIDENCE_CHARS)
+
+
+def _in_small(value: Any) -> Any:
+    """JSON of a value; of a large text only what tells it from another."""
+    if isinstance(value, str) and len(value) > MAX_TEXT_CHARS:
+        return {"hash": blake2b(value.encode("utf-8", "replace"), digest_size=16).hexdigest(), "chars": len(value)}
+    return clean_json(value)[0]
 
 
 _OF_CONDITIONS: Final = {True: (Outcome.SATISFIED, "conditions-met"), False: (Outcome.PENDING, "conditions-not-met")}

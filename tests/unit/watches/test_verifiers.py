@@ -1,5 +1,6 @@
 """One check of each type: it ends within its limit and says one of four things (spec watches 3 and 4)."""
 
+import asyncio
 import json
 import os
 import sys
@@ -7,6 +8,7 @@ import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import anyio
@@ -16,7 +18,8 @@ from tests.support.watches import a_watch, at
 from hankwatch.core.clock import SystemClock
 from hankwatch.core.redaction import Redactor
 from hankwatch.processes import marked_pids
-from hankwatch.watches.checks import Check, CheckContext, Checks, Cost, Finding, Trust
+from hankwatch.watches import checks
+from hankwatch.watches.checks import Check, CheckContext, Checks, Cost, Finding, Trust, plugin_checks
 from hankwatch.watches.specs import CheckSpec, CommandSpec, DocumentSpec, EventSpec, TimeSpec, VerifierSpec, normalised
 from hankwatch.watches.verifiers import Verifiers
 from hankwatch.watches.watch import ErrorKind, Observation, Outcome
@@ -99,11 +102,9 @@ async def test_a_command_whose_child_holds_its_output_open_ends_with_the_command
 
 
 async def test_output_is_bounded_and_its_end_is_kept(tmp_path: Path) -> None:
-    seen = await observed(
-        command(sys.executable, "-c", "print('x' * 99 + '\\n' * 1, end='')\nfor i in range(200000): print(i)"), tmp_path
-    )
+    seen = await observed(command(sys.executable, "-c", "for i in range(20_000): print('x' * 99, i)"), tmp_path)
 
-    assert seen.value.endswith("199999")
+    assert seen.value.endswith(" 19999")
     assert len(seen.value) <= 64 * 1024
     assert len(seen.evidence) <= 2_000
 
@@ -234,6 +235,53 @@ async def test_a_check_that_raises_or_hangs_claims_nothing() -> None:
 
     assert (failed.error, failed.text) == (ErrorKind.CRASHED, "ValueError: no route")
     assert hung.error is ErrorKind.TIMEOUT
+
+
+async def test_a_check_that_quits_or_cancels_itself_claims_nothing() -> None:
+    """Its caller, and the process, go on."""
+
+    def exits(_: CheckContext, __: Mapping[str, Any]) -> bool:
+        sys.exit(3)
+
+    async def exits_in_the_loop(_: CheckContext, __: Mapping[str, Any]) -> bool:
+        sys.exit(3)
+
+    async def cancels(_: CheckContext, __: Mapping[str, Any]) -> bool:
+        raise asyncio.CancelledError
+
+    for run in (exits, exits_in_the_loop, cancels):
+        seen = await observed(CheckSpec(type="check", name="q"), None, Check("q", run, limit_s=5.0))
+        assert (seen.error, seen.text.partition(":")[0]) == (ErrorKind.CRASHED, "Quit")
+
+
+async def test_what_a_check_returns_is_kept_in_small() -> None:
+    """However much it is, nobody waits for it."""
+
+    def floods(_: CheckContext, __: Mapping[str, Any]) -> Finding:
+        return Finding(Outcome.PENDING, value="x" * 50_000_000, evidence="y" * 50_000_000, text="z" * 50_000_000)
+
+    began = time.monotonic()
+    seen = await observed(CheckSpec(type="check", name="f"), None, Check("f", floods))
+
+    assert time.monotonic() - began < 2
+    assert len(str(seen.value)) < 200
+    assert len(seen.evidence) <= 2_000
+
+
+async def test_a_coroutine_of_another_package_that_blocks_holds_up_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    release = threading.Event()
+
+    async def blocks(_: CheckContext, __: Mapping[str, Any]) -> bool:
+        return release.wait(10)
+
+    installed = SimpleNamespace(name="x", value="x", load=lambda: Check("x", blocks, limit_s=0.1))
+    monkeypatch.setattr(checks, "entry_points", lambda group: [installed])
+    (check,), faults = plugin_checks()
+    seen = await observed(CheckSpec(type="check", name="x"), None, check)
+    release.set()
+
+    assert (seen.error, faults) == (ErrorKind.TIMEOUT, [])
+    assert check.behaviour_digest == Check("x", blocks).behaviour_digest
 
 
 async def test_a_missing_version_and_a_changed_behaviour_claim_nothing() -> None:

@@ -1,6 +1,5 @@
 """Rules on times and verifiers that hold for arming and editing alike; each gives the faults it finds (spec watches 2, 5)."""
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -10,12 +9,12 @@ from hankwatch.matching.conditions import compile_conditions
 from hankwatch.matching.jsregex import RegexInvalid
 from hankwatch.watches.authority import Principal
 from hankwatch.watches.policies import Policy
-from hankwatch.watches.specs import CheckSpec, DocumentSpec, EventSpec, TimeSpec, VerifierSpec
+from hankwatch.watches.specs import CheckSpec, DocumentSpec, EventSpec, TimeSpec, VerifierSpec, read_instant
 from hankwatch.watches.verifiers import Verifiers
 from hankwatch.watches.watch import Trigger
 
-MS_EPOCH_FROM: Final = 10**11
-"""A number from here on counts milliseconds, not seconds."""
+FURTHEST: Final = timedelta(days=36_525)
+"""A century; what is named beyond is a slip of the pen, and near the end of the calendar it cannot be reckoned with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,23 +28,23 @@ class Defaults:
 
 def instant_of(written: str | float, now: datetime) -> tuple[datetime | None, str | None]:
     """An absolute instant as people write it, or what is wrong with it."""
-    if isinstance(written, str):
-        try:
-            at = datetime.fromisoformat(written)
-        except ValueError:
-            return None, f"{written!r} is no instant; write ISO-8601 with an offset, such as 2030-01-31T12:00:00+00:00"
-        if at.tzinfo is None:
-            return None, f"{written!r} has no offset; add one, such as +00:00 or Z"
-        at = at.astimezone(UTC)
-    else:
-        if not math.isfinite(written):
-            return None, "is no number of seconds"
-        if written >= MS_EPOCH_FROM:
-            return None, f"{written:g} looks like milliseconds; epoch seconds are meant"
-        if written < 0:
-            return None, f"{written:g} is before 1970"
-        at = datetime.fromtimestamp(written, UTC)
-    return (at, None) if at > now else (None, f"{at.isoformat()} is over; it is {now.isoformat()} now")
+    try:
+        at = read_instant(written)
+    except ValueError as error:
+        return None, str(error)
+    if at.tzinfo is None:
+        return None, f"{written!r} has no offset; add one, such as +00:00 or Z"
+    if (wrong := _out_of_reach(at, now)) is not None:
+        return None, wrong
+    return at.astimezone(UTC), None
+
+
+def _out_of_reach(at: datetime, now: datetime) -> str | None:
+    if at <= now:
+        return f"{at.isoformat()} is over; it is {now.isoformat()} now"
+    if at > now + FURTHEST:
+        return f"{at.isoformat()} is more than a century away"
+    return None
 
 
 def timed(spec: TimeSpec, principal: Principal, now: datetime) -> tuple[TimeSpec, list[str]]:
@@ -59,8 +58,8 @@ def timed(spec: TimeSpec, principal: Principal, now: datetime) -> tuple[TimeSpec
         return spec, ["verifier/at: an agent has no reliable clock; give after_s, seconds from now"]
     if spec.at.tzinfo is None:
         return spec, ["verifier/at: has no offset; add one, such as +00:00 or Z"]
-    if spec.at <= now:
-        return spec, [f"verifier/at: {spec.at.isoformat()} is over; it is {now.isoformat()} now"]
+    if (wrong := _out_of_reach(spec.at, now)) is not None:
+        return spec, [f"verifier/at: {wrong}"]
     return TimeSpec(type="time", at=spec.at.astimezone(UTC)), []
 
 

@@ -1,10 +1,11 @@
 """What a watch checks, as it is written: one model per verifier type (spec watches 4)."""
 
+import math
 from collections.abc import Mapping
-from datetime import datetime
-from typing import Annotated, Any, Literal
+from datetime import UTC, datetime
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import BeforeValidator, ConfigDict, Field
 
 from hankwatch.config.validation import ConfigModel
 from hankwatch.matching.conditions import Condition
@@ -28,13 +29,44 @@ class EventSpec(_Spec):
     """As a sentinel's."""
 
 
+MS_EPOCH_FROM: Final = 10**11
+"""A number from here on counts milliseconds, not seconds."""
+
+
+def read_instant(written: str | float) -> datetime:
+    """An instant as people write it: ISO-8601, or epoch seconds. Whether it has an offset is for others to say.
+
+    Raises:
+        ValueError: it is none; says what would be.
+    """
+    if isinstance(written, str):
+        try:
+            return datetime.fromisoformat(written)
+        except ValueError:
+            raise ValueError(
+                f"{written!r} is no instant; write ISO-8601 with an offset, such as 2030-01-31T12:00:00+00:00"
+            ) from None
+    if not math.isfinite(written):
+        raise ValueError("is no number of seconds")
+    if written >= MS_EPOCH_FROM:
+        raise ValueError(f"{written:g} looks like milliseconds; epoch seconds are meant")
+    if written < 0:
+        raise ValueError(f"{written:g} is before 1970")
+    return datetime.fromtimestamp(written, UTC)
+
+
+def _instant(written: Any) -> Any:
+    is_written = isinstance(written, str | float | int) and not isinstance(written, bool)
+    return read_instant(written) if is_written else written
+
+
 class TimeSpec(_Spec):
     """Satisfied when the instant has passed; exactly one of the two is given."""
 
     type: Literal["time"]
     """A point in time."""
-    at: datetime | None = None
-    """The instant, with its offset."""
+    at: Annotated[datetime, BeforeValidator(_instant, json_schema_input_type=str | float)] | None = None
+    """The instant: ISO-8601 with its offset, or epoch seconds."""
     after_s: Annotated[float, Field(gt=0, le=31_536_000)] | None = None
     """So long after arming, in seconds."""
 

@@ -96,16 +96,21 @@ def test_unknown_keys_are_refused_with_a_guess() -> None:
         ("soon", "no instant"),
         ("2029-01-01T00:00:00Z", "is over"),
         (1_893_456_000_000, "milliseconds"),
+        ("1893456000000", "no instant"),
         (-1, "before 1970"),
+        ("9999-12-31T23:59:59-14:00", "century"),
+        ("0001-01-01T00:00:00+14:00", "is over"),
     ],
 )
 def test_instants_that_cannot_be_meant_are_refused_with_the_reason(deadline: Any, part: str) -> None:
     assert part in faults(deadline=deadline)
+    assert part in faults(never_expires=True, verifier={"type": "time", "at": deadline})
 
 
 def test_a_deadline_may_be_iso_with_an_offset_or_epoch_seconds() -> None:
     assert plan(deadline="2030-01-01T03:00:00+02:00").expires_at == at(3_600)
     assert plan(deadline=START.timestamp() + 60).expires_at == at(60)
+    assert plan(verifier={"type": "time", "at": START.timestamp() + 60}).next_check_at == at(60)
 
 
 def test_agents_give_relative_times_only() -> None:

@@ -432,7 +432,7 @@ def _take(layout: Layout, run_id: str, settings: Settings, *, again: bool) -> Jo
 
 
 def _require_resumable(layout: Layout, state: RunState) -> None:
-    if state.current is not None and state.current.status == "completed":
+    if (run := state.of_hank) is not None and run.status == "completed":
         hint = "--start-new begins a further run there"
         raise UsageError(f"the run in {layout.root} has completed; there is nothing to resume", hint=hint)
 

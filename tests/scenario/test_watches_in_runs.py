@@ -17,6 +17,7 @@ from hankwatch.core.errors import UsageError, WatchInvalid
 from hankwatch.events.envelope import Event
 from hankwatch.options import RunOptions
 from hankwatch.runner.lookups import Executions
+from hankwatch.runner.summary import latest_outcome
 from hankwatch.settings import load_settings
 from hankwatch.watches.authority import Principal, Standing, operator
 from hankwatch.watches.delivery import Channel
@@ -224,11 +225,15 @@ async def test_running_wakes_leaves_a_hank_that_is_not_done_to_be_resumed(tmp_pa
     here = Here(tmp_path, codon("one"), codon("two", agent="exec:false"))
     await here.run()
     await here.fire(await here.arm())
-    await here.run(wake=True)
+    woken = await here.run(wake=True)
+    end = woken.of("state.transition")[-1].data
+    shown = latest_outcome(woken.journal)
 
     ran = await here.run(resume=True)
 
     assert [event.data["codonId"] for event in ran.of("codon.completed")] == ["one", "two", "session:one", "two"]
+    assert end["transitionType"] == "RunCompleted", "it did what it was asked for"
+    assert shown == "failed", "as the hank's own run did"
 
 
 async def test_a_wake_of_a_session_that_is_not_there_is_dead_and_says_so(tmp_path: Path) -> None:

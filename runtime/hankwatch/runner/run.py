@@ -115,9 +115,7 @@ class Run:
     def _result(self, end: Finish) -> RunResult:
         root, record = self.context.layout.root, self.context.ledger.run
         summaries, not_loaded = tuple(self._summaries), tuple(self._not_loaded)
-        # What is left of the hank is no failure of a process that was asked for the wakes alone.
-        success = all(c.status == "completed" for c in record.codons) if self.only_wakes else end.success
-        return RunResult(success, end.reason, root, record, summaries, not_loaded, self._live_watches)
+        return RunResult(end.success, end.reason, root, record, summaries, not_loaded, self._live_watches)
 
     async def _conditions(self) -> Mapping[str, Any]:
         """What the run starts from, once what an earlier one left open is closed."""
@@ -137,7 +135,8 @@ class Run:
         after = last_done(hank, ledger.state.thread)
         sha = latest(ledger.state.thread)[after].checkpoint_sha if after is not None else ""
         source = {"runId": last.run_id, "afterCodon": after, "checkpointSha": sha}
-        return {"type": "continuation", "source": source, "reason": "continue"}
+        wakes = {"onlyWakes": True} if self.only_wakes else {}
+        return {"type": "continuation", "source": source, "reason": "continue", **wakes}
 
     @property
     def _is_re_entered(self) -> bool:
@@ -188,7 +187,8 @@ class Run:
         hank, budget, context = self.context.hank, self.context.budget, self.context
         await self._tell_live_watches()
         last_words = "All codons completed successfully. Server shutting down."
-        context.stream.emit(Info(message=last_words if end.success else f"Shutting down: {end.reason}"))
+        is_whole = end.success and not self.only_wakes
+        context.stream.emit(Info(message=last_words if is_whole else f"Shutting down: {end.reason}"))
         if not end.success and context.ledger.run.codons:
             await context.keeper.save("exit")
         if has_limits(hank, budget):
@@ -217,11 +217,18 @@ class Run:
 
     def _step(self, *, again: bool = False) -> StartCodon | Finish:
         thread, stopping = self.context.ledger.state.thread, self.context.control.stopping
-        step = self._end or next_step(self.context.hank, thread, stopping=stopping, again=again)
-        if self.only_wakes and isinstance(step, StartCodon):
-            # The run before has more to do; so it does not look as if that were done.
-            return Finish(success=False, reason="wakes done; the hank is not")
-        return step
+        if self.only_wakes:
+            return self._end or self._wakes_done()
+        return self._end or next_step(self.context.hank, thread, stopping=stopping, again=again)
+
+    def _wakes_done(self) -> Finish:
+        """What is left of the hank is no failure of a process that was asked for the wakes alone."""
+        failed = [codon for codon in self.context.ledger.run.codons if codon.status != "completed"]
+        if failed:
+            return Finish(success=False, reason=f"turns that watches asked for failed: {len(failed)}")
+        if self.context.control.stopping:
+            return Finish(success=False, reason="stopped")
+        return Finish(success=True, reason="turns that watches asked for are done")
 
     async def _carry_out(self, step: StartCodon, part: Callable[[CodonRun], Awaitable[None]]) -> None:
         reentry = self._left.reentry if self._left is not None and self._is_re_entered else None

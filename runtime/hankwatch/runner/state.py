@@ -165,6 +165,8 @@ class RunRecord:
     """In the order they started."""
     source: Source | None = None
     """Where it goes on from; None when it began afresh."""
+    only_wakes: bool = False
+    """It ran the turns that watches asked for, and no codon of the hank: of that its end says nothing."""
 
     @property
     def current(self) -> CodonRecord | None:
@@ -187,6 +189,11 @@ class RunState:
     def current(self) -> RunRecord | None:
         """The latest run."""
         return self.runs[-1] if self.runs else None
+
+    @property
+    def of_hank(self) -> RunRecord | None:
+        """The latest run that carried codons of the hank out; of an execution without one, the latest."""
+        return next((run for run in reversed(self.runs) if not run.only_wakes), self.current)
 
     @property
     def chain(self) -> tuple[RunRecord, ...]:
@@ -291,7 +298,8 @@ def reduce(state: RunState, step: Transition) -> RunState:
     """The state after ``step``; what does not apply (an older journal, a foreign type) changes nothing."""
     match step.type:
         case "RunStarted":
-            record = RunRecord(str(step.data.get("runId", "")), step.at, source=_source(step.data))
+            source, only_wakes = _source(step.data), _is_for_wakes(step.data)
+            record = RunRecord(str(step.data.get("runId", "")), step.at, source=source, only_wakes=only_wakes)
             return RunState((*state.runs, record))
         case "RunCompleted" | "RunFailed" | "RunCrashed":
             return _with_run(state, step, lambda run: replace(run, status=_RUN_ENDS[step.type], ended_at=step.at))
@@ -335,6 +343,11 @@ def _source(data: Mapping[str, Any]) -> Source | None:
         str(sha) if sha else None,
         str(left) if left else None,
     )
+
+
+def _is_for_wakes(data: Mapping[str, Any]) -> bool:
+    conditions = data.get("startingConditions")
+    return isinstance(conditions, Mapping) and conditions.get("onlyWakes") is True
 
 
 def _start_codon(run: RunRecord, step: Transition) -> RunRecord:

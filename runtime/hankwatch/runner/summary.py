@@ -83,7 +83,7 @@ def summarise(execution: Execution) -> RunSummary:
         reader, counts = JournalReader(execution.layout.journal), _Counts()
         for event in reader.read(types=_TYPES) if reader.path.exists() else ():
             counts.take(event)
-        summary.record = fold(counts.transitions).current
+        summary.record = fold(counts.transitions).of_hank
         summary.fired = counts.seen["sentinel.triggered"]
         summary.failed = counts.seen["sentinel.error"]
         summary.dropped = counts.seen["dropped"]
@@ -101,7 +101,7 @@ def is_live(journal: Path) -> bool:
 
 def latest_outcome(journal: Path) -> str:
     """How the latest run of a journal ended, in the words of ``RunSummary.outcome``."""
-    record = fold(JournalReader(journal).read(types={"state.transition"})).current
+    record = fold(JournalReader(journal).read(types={"state.transition"})).of_hank
     return _outcome(record, live=is_live(journal))
 
 

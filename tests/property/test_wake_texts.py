@@ -42,6 +42,13 @@ def test_evidence_stands_between_two_lines_that_it_cannot_forge(evidence: str) -
     assert len(data) <= MAX_DATA_CHARS + 2
 
 
+def test_no_two_wakes_have_the_same_delimiter() -> None:
+    content = {"kind": "watch", "condition": "x", "evidence": "seen"}
+    delimiters = {wake_text(Signal.MET, content).splitlines()[-1] for _ in range(50)}
+
+    assert len(delimiters) == 50
+
+
 @given(HOSTILE, st.sampled_from(Signal))
 def test_without_its_data_block_a_wake_says_the_same_whatever_was_seen(evidence: str, signal: Signal) -> None:
     def outside(text: str) -> str:

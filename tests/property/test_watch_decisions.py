@@ -64,6 +64,20 @@ def test_fires_are_those_of_the_settled_checks_alone(watch: Watch, checks: list[
     assert fires_of(watch, checks)[1] == fires_of(watch, settled)[1]
 
 
+@given(WATCHES, CHECKS.map(lambda checks: [one for one in checks if one.outcome is not Outcome.TERMINAL_UNSATISFIED]))
+def test_what_makes_no_claim_moves_neither_edge_nor_baseline_nor_streak(
+    watch: Watch, checks: list[Observation]
+) -> None:
+    before, _ = fires_of(watch, checks)
+    if before.status is Status.ENDED:
+        return
+    after = decide(before, seen(Outcome.UNAVAILABLE, 0), at(30 * (len(checks) + 1))).watch
+
+    assert after.memory == replace(
+        before.memory, consecutive_errors=after.memory.consecutive_errors, broken=after.memory.broken
+    )
+
+
 @given(CHECKS)
 def test_a_repeating_met_watch_fires_as_often_as_its_condition_rises(checks: list[Observation]) -> None:
     expected, up = 0, False

@@ -9,7 +9,8 @@ Where each of the invariants is proven:
      whose info stands is not run again; contract/test_watch_store.py: delivery ids of its own
  3   here: a cancel wins over a check that runs and over a wake that waits; a wake in hand arrives before
      the cancel returns
- 4   property/test_watch_decisions.py: fires are those of the settled checks alone
+ 4   property/test_watch_decisions.py: what makes no claim moves nothing; fires are those of the settled checks
+     alone
  5   here: the final check begins within a second of the deadline
  6   unit/watches/test_verifiers.py: limits, trees, bounded output; here: a check that hangs is given up
  7   here: a bad record, a hung check, a hung or failing hook or session delays no other watch
@@ -220,6 +221,21 @@ async def test_a_hook_may_be_a_plain_function_and_is_called_once(bench: WatchBen
         await bench.checked(await bench.arm("b"), 4)
 
     assert called == [f"hook:{watch.id}:1:1"]
+
+
+async def test_a_hook_that_hangs_is_given_up_at_its_limit_and_tried_again(bench: WatchBench) -> None:
+    async def hangs(_: Delivery) -> None:
+        await bench.clock.sleep(10_000)
+
+    bench.deliverer.register_hook(on_met=hangs)
+    bench.dials.says["a"] = True
+    watch = await bench.arm(actions=["hook"])
+    async with bench.running():
+        await bench.ended(watch)
+        await bench.until(lambda: any(hook.attempts > 1 for hook in bench.outbox.find(channel=Channel.HOOK)))
+
+    told = {hook.id: hook.reason or "" for hook in bench.outbox.find(channel=Channel.HOOK)}
+    assert told[f"hook:{watch.id}:1:1"].startswith("TimeoutError: a hook took longer than 10 s")
 
 
 async def test_executions_are_looked_for_again_after_the_store_failed(

@@ -12,6 +12,7 @@ import pytest
 from tests.support.cli import Cli, Done
 from tests.support.hanks import codon
 from tests.support.runs import stand_in, until, write_hank
+from tests.support.watch_stores import store_url
 
 CONDITION = ("--condition", "rollout complete")
 DONE = ("--command", "test -e done && echo v1.2.3", "--interval", "15s")
@@ -97,14 +98,44 @@ def test_an_edit_changes_only_what_is_named(cli: Cli) -> None:
     assert (after["interval_s"], after["run_prompt"]) == (60.0, None)
 
 
-def test_a_proposal_is_approved_and_checked_at_once(cli: Cli) -> None:
-    execution = cli.demo()
+def propose(cli: Cli, run: object) -> None:
+    """Something that even an operator has to approve, since its kind says so."""
     create(
         cli,
         *("--condition", "the run is over", "--kind", "agent_watch", "--id", "run-over"),
-        *("--check", "workflow.run.status@v1", "--arg", f"run={execution}", "--arg", 'statuses=["completed"]'),
+        *("--check", "workflow.run.status@v1", "--arg", f"run={run}", "--arg", 'statuses=["completed"]'),
         *("--session", "main", "--action", "in_app", "--expires-in", "1h"),
     )
+
+
+def test_a_proposal_that_is_rejected_is_never_checked(cli: Cli) -> None:
+    propose(cli, "no-such-run")
+    assert refused(cli("watch", "check", "run-over"), "watch-invalid")
+
+    rejected = cli("watch", "reject", "run-over", "--json")
+
+    assert (rejected.code, rejected.json["end_reason"], rejected.json["check_count"]) == (0, "rejected", 0)
+    assert refused(cli("watch", "approve", "run-over"), "wrong-state")
+
+
+def test_the_commands_work_on_postgresql(cli: Cli, tmp_path: Path) -> None:
+    with store_url("postgresql", tmp_path) as url:
+        env = {"HANKWATCH_WATCHES_STORE": url}
+        armed = cli("watch", "create", *CONDITION, *DONE, "--id", "deploy", "--repeat", env=env)
+        assert armed.code == 0, armed.err
+        (cli.cwd / "done").touch()
+        checked = cli("watch", "check", "deploy", "--json", env=env).json
+        cancelled = cli("watch", "cancel", "deploy", "--json", env=env).json
+        shown = cli("watch", "list", env=env).out
+
+    assert (checked["fire_count"], cancelled["end_reason"]) == (1, "cancelled")
+    assert "rollout complete" in shown.partition("Notifications")[2]
+    assert not list(cli.home.rglob("watches.db"))
+
+
+def test_a_proposal_is_approved_and_checked_at_once(cli: Cli) -> None:
+    execution = cli.demo()
+    propose(cli, execution)
     assert listed(cli, "run-over")["status"] == "proposed"
 
     approved = cli("watch", "approve", "run-over", "--json")
@@ -200,7 +231,10 @@ def test_a_command_gets_none_of_our_secrets(cli: Cli) -> None:
 
 
 @pytest.mark.slow
-def test_an_engine_wakes_the_session_of_a_run_that_has_ended(cli: Cli) -> None:
+@pytest.mark.parametrize("verifier", [("--document", "done", "--interval", "5s"), DONE], ids=["document", "command"])
+def test_when_the_deploy_finishes_the_session_of_an_ended_run_does_the_smoke_test(
+    cli: Cli, verifier: tuple[str, ...]
+) -> None:
     agent = stand_in(
         cli.home / "agent",
         ["line", {"type": "system", "subtype": "init", "session_id": "s-1"}],
@@ -211,8 +245,9 @@ def test_an_engine_wakes_the_session_of_a_run_that_has_ended(cli: Cli) -> None:
     root = cli.home / "execution"
     assert cli("run", write_hank(cli.cwd / "hank", codon()), "-e", root, "--headless", env=env).code == 0
     woken = ("--session", "one", "--prompt", "Run the smoke test.", "--home", root)
-    create(cli, *CONDITION, "--document", "done", "--interval", "5s", "--id", "deploy", *woken)
-    (root / "done").write_text("v1.2.3", encoding="utf-8")
+    create(cli, *CONDITION, *verifier, "--id", "deploy", *woken)
+    for folder in (root, cli.cwd):  # a document is looked for in the execution, a command runs where it was armed
+        (folder / "done").write_text("v1.2.3", encoding="utf-8")
 
     with engine(cli, root, **env):
         until(lambda: len(agent.calls()) == 2)
@@ -221,6 +256,9 @@ def test_an_engine_wakes_the_session_of_a_run_that_has_ended(cli: Cli) -> None:
     events = [json.loads(line) for line in (root / ".hankweave/events/events.jsonl").read_text().splitlines()]
     ended = [event["data"]["codonId"] for event in events if event["type"] == "codon.completed"]
     assert ended == ["one", "session:one"]
+    prompt = agent.calls()[1]["stdin"]["message"]["content"][0]["text"]
+    assert "Run the smoke test." in prompt
+    assert "v1.2.3" in prompt
 
 
 def wakes(cli: Cli) -> list[dict[str, Any]]:

@@ -381,7 +381,7 @@ async def open_watching(
             Outbox(database),
             evaluator,
             evaluator.authorizer,
-            Defaults(watches.interval, None if home is None else str(home)),
+            Defaults(watches.interval, None if home is None else str(home), asks_first=watches.activation == "ask"),
             journal_end=(lambda: 0) if home is None else (lambda: _size(Layout(home).journal)),
             agents_enabled=watches.enabled,
         )

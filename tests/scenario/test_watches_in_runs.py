@@ -146,6 +146,20 @@ async def test_a_woken_turn_arms_one_follow_up_and_no_deeper_one(tmp_path: Path)
             await watching.service.create_watch(AGENT, read_request({**follow_up, "id": "deeper"}), depth=depths[-1])
 
 
+async def test_an_agents_safe_watch_is_a_proposal_where_the_setting_says_ask(tmp_path: Path) -> None:
+    here = Here(tmp_path)
+    await here.run()
+    asked = {"condition": "it is done", "session": "one", "verifier": {"type": "document", "path": "done"}}
+    statuses = []
+    for setting in ("by-trust", "ask"):
+        here.environ["HANKWATCH_WATCHES_ACTIVATION"] = setting
+        async with here.watches() as watching:
+            armed = await watching.service.create_watch(AGENT, read_request({**asked, "id": setting}))
+            statuses.append(armed.watch.status.value)
+
+    assert statuses == ["active", "proposed"]
+
+
 async def test_a_delivery_whose_info_stands_is_not_run_again(tmp_path: Path) -> None:
     """Killed between the acceptance and the store's word of it."""
     here = Here(tmp_path)

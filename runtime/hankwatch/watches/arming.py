@@ -74,7 +74,8 @@ def planned(
         condition=request.condition,
     )
     at_once = row.activation is Activation.AT_ONCE or (
-        row.activation is Activation.BY_TRUST and (principal.is_operator or verifiers.trust(spec) is Trust.SAFE)
+        row.activation is Activation.BY_TRUST
+        and (principal.is_operator or (verifiers.trust(spec) is Trust.SAFE and not defaults.asks_first))
     )
     watch = Watch(
         id=request.id or watch_id(request.condition, f"{principal.tenant}/{principal.actor}/{parts}"),

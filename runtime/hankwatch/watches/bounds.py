@@ -24,6 +24,8 @@ class Defaults:
     interval_s: float = 30.0
     home: str | None = None
     """The execution directory that new watches belong to."""
+    asks_first: bool = False
+    """Who is no operator proposes a watch, however safe its verifier is."""
 
 
 def instant_of(written: str | float, now: datetime) -> tuple[datetime | None, str | None]:

@@ -1,6 +1,6 @@
 """The section ``watches`` of the settings."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
@@ -56,6 +56,9 @@ class WatchesSettings(ConfigModel):
     """Database of the watches, a path or `postgresql://…`; default: one file per user."""
     max_wakes: Annotated[int, Field(ge=1, le=100_000)] = 20
     """Wakes of a session in a day (UTC); what is over it is held, and told once."""
+    activation: Literal["by-trust", "ask"] = "by-trust"
+    """How watches that no operator asks for begin: `by-trust`, those with a safe verifier at once and others as
+    proposals; `ask`, all of kind `watch` as proposals. Other kinds have a rule of their own."""
     caps: WatchCaps = WatchCaps()
     """How many may be active."""
     judge: JudgeSettings = JudgeSettings()

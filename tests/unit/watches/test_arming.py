@@ -58,6 +58,17 @@ def edited(watch: Watch, principal: Principal = operator(), **edit: Any) -> Watc
     return Editing(read_edit(edit), principal, VERIFIERS, Defaults(), at(100)).of(watch).watch
 
 
+def test_with_the_activation_ask_only_what_an_operator_asks_for_is_active_at_once() -> None:
+    def status(principal: Principal, **request: Any) -> Status:
+        written = {"condition": "it is done", "session": "main", "verifier": DOCUMENT} | request
+        return planned(read_request(written), principal, VERIFIERS, Defaults(asks_first=True), START).status
+
+    assert status(operator()) is Status.ACTIVE
+    assert status(OWNER) is Status.PROPOSED
+    assert status(agent("main")) is Status.PROPOSED
+    assert status(agent("main"), kind="monitor", note="Look.") is Status.ACTIVE
+
+
 def test_a_plain_request_is_a_tripwire_for_a_day() -> None:
     watch = plan()
 

@@ -5,8 +5,19 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+SLOW_FOLDERS = ("contract", "e2e", "fault", "property", "scenario")
+"""What starts processes and servers, carries out whole runs, or draws many examples: left out by `make test-fast`."""
+
 settings.register_profile("suite", deadline=None, max_examples=100)
 settings.load_profile("suite")
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m chooses
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.relative_to(here).parts[0] in SLOW_FOLDERS:
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture

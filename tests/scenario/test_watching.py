@@ -114,6 +114,20 @@ async def test_a_cancel_wins_over_a_wake_that_waits_for_its_session(bench: Watch
     assert (wake.status, wake.reason, bench.wakes()) == (DeliveryStatus.SUPPRESSED, "cancelled", [])
 
 
+async def test_a_cancel_wins_over_the_wake_of_a_fire_that_came_before_it(bench: WatchBench) -> None:
+    """The tripwire has fired and ended, and its session is busy: whoever cancels then is not woken any more."""
+    bench.inbox.answers += [Woken.BUSY] * 2
+    bench.dials.says["a"] = True
+    watch = await bench.arm()
+    async with bench.running():
+        await bench.inbox.begun.wait()
+        still = await bench.service.cancel_watch(operator(), watch.id)
+        await bench.checked(await bench.arm("b"), 10)
+
+    (wake,) = bench.outbox.find(channel=Channel.WAKE)
+    assert (still.end_reason, wake.status, bench.wakes()) == (EndReason.SATISFIED, DeliveryStatus.SUPPRESSED, [])
+
+
 async def test_a_wake_in_hand_arrives_before_the_cancel_returns_or_never(bench: WatchBench) -> None:
     bench.inbox.answers.append(4.0)
     bench.dials.says["a"] = True

@@ -12,9 +12,10 @@ from sqlalchemy import ColumnElement, Connection, Row, insert, or_, select, upda
 from hankwatch.watches.database import Database
 from hankwatch.watches.delivery import Channel, Delivery, DeliveryStatus, receipt
 from hankwatch.watches.tables import deliveries
-from hankwatch.watches.watch import Signal
+from hankwatch.watches.watch import EndReason, Signal
 
 _LOG = logging.getLogger(__name__)
+_ACTS = (Channel.WAKE.value, Channel.HOOK.value)
 _OPEN = (DeliveryStatus.PENDING.value, DeliveryStatus.DELIVERING.value)
 
 
@@ -100,17 +101,10 @@ class Outbox:
                 attempts=lease.delivery.attempts + failed,
             )
 
-    def in_hand(self, watch_id: str, now: datetime) -> bool:
-        """Whether somebody is just carrying out a fire of a watch."""
-        query = select(deliveries.c.id).where(
-            deliveries.c.watch_id == watch_id,
-            deliveries.c.channel.in_([Channel.WAKE.value, Channel.HOOK.value]),
-            deliveries.c.signal != Signal.CANCELLED.value,
-            deliveries.c.status == DeliveryStatus.DELIVERING.value,
-            deliveries.c.leased_until_ms > millis(now),
-        )
-        with self._database.reading() as connection:
-            return connection.execute(query.limit(1)).first() is not None
+    def withdraw(self, watch_id: str, now: datetime) -> bool:
+        """Suppress the fires of a cancelled watch that wait; False while somebody has one in hand."""
+        with self._database.writing() as connection:
+            return withdraw(connection, watch_id, EndReason.CANCELLED, now)
 
     def reclaim(self, homes: frozenset[str]) -> None:
         """Take back the leases of whoever died while it held these homes."""
@@ -156,6 +150,31 @@ def set_leased(connection: Connection, lease: DeliveryLease, **values: Any) -> b
     """Change a delivery; False when the lease is stale, and nothing has changed."""
     mine = (deliveries.c.id == lease.delivery.id, deliveries.c.fence == lease.fence)
     return connection.execute(update(deliveries).where(*mine).values(**values)).rowcount > 0
+
+
+def withdraw(connection: Connection, watch_id: str, reason: str, now: datetime) -> bool:
+    """Suppress what nobody has begun to carry out; the rows stay as receipts.
+
+    Returns:
+        Whether that was all: False while somebody has one in hand, which may yet come back.
+    """
+    waiting = (
+        deliveries.c.watch_id == watch_id,
+        deliveries.c.channel.in_(_ACTS),
+        deliveries.c.signal != Signal.CANCELLED.value,
+        deliveries.c.status.in_(_OPEN),
+    )
+    in_hand = False
+    for row in connection.execute(select(deliveries).where(*waiting).with_for_update()).all():
+        if row.status == DeliveryStatus.DELIVERING.value:
+            in_hand |= row.leased_until_ms > millis(now)
+            continue
+        ended = {"status": DeliveryStatus.SUPPRESSED.value, "reason": reason, "finished_ms": millis(now)}
+        connection.execute(update(deliveries).where(deliveries.c.id == row.id).values(fence=row.fence + 1, **ended))
+        if (delivery := read(row)) is not None:
+            suppressed = replace(delivery, status=DeliveryStatus.SUPPRESSED, reason=reason, finished_at=now)
+            tell_of(connection, suppressed, now)
+    return not in_hand
 
 
 def tell_of(connection: Connection, ended: Delivery, now: datetime) -> None:

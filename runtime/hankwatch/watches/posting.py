@@ -1,17 +1,16 @@
-"""What a decision sets in motion is put in the outbox with it, and so is what may not go out (spec watches 6)."""
+"""What a decision sets in motion is put in the outbox with it (spec watches 6)."""
 
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, func, insert, select
 
 from hankwatch.watches.delivery import Channel, Delivery, DeliveryStatus
-from hankwatch.watches.outbox import held_notice, millis, read, row_of, tell_of
+from hankwatch.watches.outbox import held_notice, millis, row_of, tell_of
 from hankwatch.watches.tables import deliveries
 
-_ACTS: Final = (Channel.WAKE.value, Channel.HOOK.value)
 _LIMITED: Final = frozenset({Channel.WAKE, Channel.IN_APP, Channel.HOOK})
 _NEVER_WENT_OUT: Final = (DeliveryStatus.HELD.value, DeliveryStatus.SUPPRESSED.value)
 
@@ -28,21 +27,6 @@ def post(connection: Connection, new: Iterable[Delivery], now: datetime, *, limi
         notice = held_notice(delivery, limit)
         if not connection.execute(select(deliveries.c.id).where(deliveries.c.id == notice.id)).first():
             connection.execute(insert(deliveries).values(row_of(notice)))
-
-
-def withdraw(connection: Connection, watch_id: str, reason: str, now: datetime) -> None:
-    """Suppress what nobody has begun to carry out; the rows stay as receipts."""
-    waiting = (
-        deliveries.c.watch_id == watch_id,
-        deliveries.c.channel.in_(_ACTS),
-        deliveries.c.status == DeliveryStatus.PENDING.value,
-    )
-    for row in connection.execute(select(deliveries).where(*waiting).with_for_update()).all():
-        ended = {"status": DeliveryStatus.SUPPRESSED.value, "reason": reason, "finished_ms": millis(now)}
-        connection.execute(update(deliveries).where(deliveries.c.id == row.id).values(fence=row.fence + 1, **ended))
-        if (delivery := read(row)) is not None:
-            suppressed = replace(delivery, status=DeliveryStatus.SUPPRESSED, reason=reason, finished_at=now)
-            tell_of(connection, suppressed, now)
 
 
 def _is_over(connection: Connection, delivery: Delivery, now: datetime, limit: int) -> bool:

@@ -340,8 +340,11 @@ class WatchService:
         return ended
 
     async def _hand_over(self, watch_id: str) -> None:
-        """A wake that somebody is just handing over arrives before a cancel returns, or never."""
-        while await _in_thread(partial(self.outbox.in_hand, watch_id, self.evaluator.now())):
+        """A wake that somebody is just handing over arrives before a cancel returns, or never.
+
+        That holds for a fire that came before the cancel too, and whose wake still waits.
+        """
+        while not await _in_thread(partial(self.outbox.withdraw, watch_id, self.evaluator.now())):
             await self.evaluator.clock.sleep(_LOOK_AGAIN_S)
 
     async def _change(self, watch_id: str, work: Callable[[Watch], Decision | None], now: datetime) -> Watch:

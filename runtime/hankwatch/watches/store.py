@@ -29,9 +29,9 @@ from hankwatch.watches.decide import Decision, Raised
 from hankwatch.watches.delivery import reactions, told
 from hankwatch.watches.evaluation import Evaluation
 from hankwatch.watches.forgetting import forget, past_generation
-from hankwatch.watches.outbox import instant, millis
+from hankwatch.watches.outbox import instant, millis, withdraw
 from hankwatch.watches.policies import POLICIES, Caps
-from hankwatch.watches.posting import post, withdraw
+from hankwatch.watches.posting import post
 from hankwatch.watches.rows import columns, identity_of, read, rows_of
 from hankwatch.watches.tables import deliveries, engines, evaluations, watches
 from hankwatch.watches.watch import WITHDRAWN, Kind, Observation, Signal, Status, Watch

@@ -16,7 +16,7 @@ settings.load_profile("suite")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     for item in items:
-        if item.path.relative_to(here).parts[0] in SLOW_FOLDERS:
+        if any(item.path.is_relative_to(here / folder) for folder in SLOW_FOLDERS):
             item.add_marker(pytest.mark.slow)
 
 

@@ -12,7 +12,8 @@ from hankwatch.core.errors import WatchInvalid
 from hankwatch.watches.specs import VerifierSpec, normalised
 from hankwatch.watches.watch import Kind, Signal, Trigger
 
-Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=4_096)]
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=4_096, pattern=r"^[^\x00]*$")]
+"""Not blank, and without the one character that PostgreSQL keeps in no text."""
 Seconds = Annotated[float, Field(gt=0, le=31_536_000)]
 ActionName = Literal["in_app", "wake", "wake_session", "hook", "event"]
 

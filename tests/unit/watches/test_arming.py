@@ -95,6 +95,12 @@ def test_every_fault_is_named_at_once() -> None:
         assert part in said
 
 
+def test_no_name_holds_what_a_database_cannot_keep() -> None:
+    for field in ("condition", "session", "run_session"):
+        asked: dict[str, Any] = {field: "a\x00b"}
+        assert f"{field}: " in faults(**asked)
+
+
 def test_unknown_keys_are_refused_with_a_guess() -> None:
     with pytest.raises(WatchInvalid, match=r"did you mean 'condition'"):
         read_request({"conditon": "x", "verifier": COMMAND})

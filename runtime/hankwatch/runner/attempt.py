@@ -13,7 +13,7 @@ from hankwatch.agents.translate import Translator
 from hankwatch.core.errors import HankwatchError, InfrastructureError
 from hankwatch.events.activity import AssistantAction
 from hankwatch.events.payload import Payload
-from hankwatch.events.run import CodonExtended, CodonStarted, ErrorEvent, Info, TokenUsage
+from hankwatch.events.run import CodonExtended, CodonStarted, ErrorEvent, TokenUsage
 from hankwatch.events.shapes import FailureReason, TokenCounts
 from hankwatch.runner.budget import Allowance, Exceeded, Meter, time_is_up
 from hankwatch.runner.compaction import compaction_lack
@@ -28,6 +28,7 @@ from hankwatch.runner.rigs import Rig, RigEnd
 from hankwatch.runner.sessions import session_to_continue, session_usage, turns_of
 from hankwatch.runner.state import CodonRecord, tokens_json, usage_json
 from hankwatch.runner.steering import AgentSteering
+from hankwatch.runner.telling import Telling
 from hankwatch.runner.tracked import TrackedFiles
 from hankwatch.runner.turn import Turn, TurnEnd
 from hankwatch.runner.verdict import Verdict, after_waiting, decide, not_begun, not_run, nothing_left
@@ -38,8 +39,6 @@ from hankwatch.sentinels.loader import LoadFailure
 from hankwatch.watchdog import Watchdog
 from hankwatch.watchdog.tool_classes import classes_of
 from hankwatch.watches.depth import turn_environment
-
-_STDERR_SHOWN_CHARS = 2_000
 
 
 @dataclass(slots=True)
@@ -68,6 +67,7 @@ class Attempt:
     """Which turn of the session is the latest."""
     _depth: int = 0
     """Of the watches that the turn arms."""
+    _tell: Telling = field(init=False)
     _translator: Translator = field(init=False)
     _tracker: FileTracker = field(init=False)
     _meter: Meter = field(init=False)
@@ -85,6 +85,8 @@ class Attempt:
 
     def __post_init__(self) -> None:
         job = self.job
+        ends_the_run = job.codon.on_failure == "abort" and self.context.control.autostart
+        self._tell = Telling(self.context.stream, job.codon_id, job.base_codon_id, ends_the_run)
         self._meter = Meter(self.allowance)
         self._time = TimeLimit(self.context.stream)
         self._waiting = Waiting(job, self.context, self.stop, self._time, self._stands)
@@ -122,7 +124,7 @@ class Attempt:
         if (stopped := self._stopped()) is not None:
             return stopped
         if (spent := self.allowance.spent) is not None:
-            self._tell_budget(spent)
+            self._tell.budget_exceeded(spent)
             return nothing_left(spent)
         rig = await self._set_up()
         if rig is not None and rig.failure is not None:
@@ -163,7 +165,8 @@ class Attempt:
                 self._started(self._translator.session_id)
             self._close_account()  # at once: the time until here is the agent's
         await self._tracker.finish()
-        self._explain(verdict)
+        if self._end is not None:
+            self._tell.failure(verdict, self._end.stderr, self._problem)
         return verdict
 
     def _under_watchdog(self) -> AbstractContextManager[None]:
@@ -206,21 +209,21 @@ class Attempt:
         assert rig.failure is not None
         if rig.stopped and self.stop.reason is not None:
             return not_begun(self.stop.reason)
-        self._error(f"The rig could not be set up: {rig.message}", "rig-failed", fatal=True)
+        self._tell.error(f"The rig could not be set up: {rig.message}", "rig-failed", fatal=True)
         kind: Literal["timeout", "unknown"] = "timeout" if rig.failure.failure_type == "timeout" else "unknown"
         return not_run(FailureReason(type=kind, retriable=True, message=f"rig: {rig.message}"))
 
     def _first_command(self) -> Command:
         job = self.job
         if (lack := compaction_lack(job.codon, job.program)) is not None:
-            self._info(f"Codon {job.codon_id}: {lack}", code="auto-compact")
+            self._tell.info(f"Codon {job.codon_id}: {lack}", code="auto-compact")
         if job.codon.continuation_mode == "fresh":
             return job.program.command(job.request)
         session_id = session_to_continue(self.previous, job.program)
         self._carry(session_id)
         self.context.last_session.recall(session_id, self._translator)
         self._session_turn += turns_of(session_id, self.context.ledger.state.thread)
-        self._info(f"Continuing from previous session: {session_id}")
+        self._tell.info(f"Continuing from previous session: {session_id}")
         return self._resume(job.request, session_id)
 
     def _carry(self, session_id: str) -> None:
@@ -260,7 +263,8 @@ class Attempt:
             verdict = self._verdict(end)
             is_full = verdict.status == "completed" and verdict.context_exceeded
             nudge = None if self.stop.reason or is_full else self._steering.next_prompt()
-            self._tell_lost()
+            if lost := self._steering.take_lost():
+                self._tell.nudges_lost(lost)
             if nudge is not None:
                 command = self._resume_with(nudge)
             elif self._may_be_woken(verdict) and (wake := await self._waiting.pending()) is not None:
@@ -297,11 +301,6 @@ class Attempt:
         self._session_turn, self._depth = self._session_turn + 1, 0
         return self._resume(replace(self.job.request, prompt=prompt), self._translator.session_id)
 
-    def _tell_lost(self) -> None:
-        if lost := self._steering.take_lost():
-            said = f"Codon {self.job.codon_id}: the turn ended before {lost} of the watchdog's nudges reached the agent"
-            self._info(said, code="nudge-lost", details={"count": lost})
-
     def _resume_with(self, nudge: str) -> Command:
         """The turn that the watchdog ended was no failure: its session goes on with what it has to say."""
         self._session_turn += 1
@@ -310,8 +309,7 @@ class Attempt:
         if self._watched is not None:
             self._watched.watchdog.asked_anew()
         session_id = self._translator.session_id
-        said = f"Codon {self.job.codon_id}: its turn was ended, session {session_id} goes on with the watchdog's nudge"
-        self._info(said, code="nudge-turn", details={"turn": self._session_turn})
+        self._tell.nudge_turn(session_id, self._session_turn)
         return self._resume(replace(self.job.request, prompt=nudge), session_id)
 
     def _streamed(self, piece: Streamed) -> None:
@@ -319,7 +317,7 @@ class Attempt:
             self._watched.streamed(piece)
 
     def _tell_blind(self, error: Exception) -> None:
-        self._error(f"The watchdog no longer sees what the agent streams: {error}", "watchdog-failed")
+        self._tell.error(f"The watchdog no longer sees what the agent streams: {error}", "watchdog-failed")
 
     def _interrupted(self) -> None:
         if self._watched is not None:
@@ -332,7 +330,7 @@ class Attempt:
         if verdict.context_exceeded or verdict.budget_exceeded is not None:
             return False
         if not self._translator.session_id:
-            self._info(f"Codon {self.job.codon_id} is not extended: its session has no id", code="not-extended")
+            self._tell.info(f"Codon {self.job.codon_id} is not extended: its session has no id", code="not-extended")
             return False
         return self.context.ledger.codon.extensions < self.job.codon.max_extensions
 
@@ -402,7 +400,7 @@ class Attempt:
         if ledger.codon.status != "initializing":
             return  # told already, by an earlier line or turn of the same attempt
         self._pending_session = not session_id
-        self._info(f"Started codon {job.codon_id} with session ID: {session_id or 'not known yet'}")
+        self._tell.info(f"Started codon {job.codon_id} with session ID: {session_id or 'not known yet'}")
         started = CodonStarted(
             codon_id=job.codon_id,
             base_codon_id=job.base_codon_id,
@@ -418,7 +416,7 @@ class Attempt:
     def _emit(self, payloads: list[Payload]) -> None:
         if self._pending_session and self._translator.session_id:
             self._pending_session = False
-            self._info(f"Codon {self.job.codon_id} has session ID: {self._translator.session_id}")
+            self._tell.info(f"Codon {self.job.codon_id} has session ID: {self._translator.session_id}")
         for payload in payloads:
             if isinstance(payload, TokenUsage) and not payload.is_final:
                 self._count(payload)
@@ -443,12 +441,8 @@ class Attempt:
         """End the agent, for the first limit that is reached."""
         if self._exceeded is None and self.stop.reason is None:
             self._exceeded = exceeded
-            self._tell_budget(exceeded)
+            self._tell.budget_exceeded(exceeded)
             self.stop.request(StopReason.BUDGET)
-
-    def _tell_budget(self, exceeded: Exceeded) -> None:
-        details = exceeded.what.model_dump()
-        self._info(f"Codon {self.job.codon_id}: {exceeded.message}", code="budget-exceeded", details=details)
 
     def _close_account(self) -> None:
         translator, ledger, codon_id = self._translator, self.context.ledger, self.job.codon_id
@@ -459,11 +453,7 @@ class Attempt:
             ledger.move("AssistantMessageCountUpdated", {"newCount": self._messages}, codon_id=codon_id)
         final = {"finalCost": translator.account.whole_cost_usd, "finalTokens": tokens_json(translator.account.tokens)}
         ledger.move("CodonFinalCostSet", final, codon_id=codon_id)
-        left_out = {name: count for name, count in translator.counts.items() if count}
-        if left_out:
-            listed = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in left_out.items())
-            message = f"Of the agent's output this became no event of its own: {listed}; see {self._log_shown}"
-            self._info(message, code="left-out", details=left_out)
+        self._tell.left_out(translator.counts, self._log_shown)
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -485,41 +475,10 @@ class Attempt:
             message=message,
             sentinel_refs=[failure.sentinel_id for failure in self.missing],
         )
-        self._error(f"A required sentinel could not be loaded: {message}", "SENTINEL_LOAD_FAILURE", fatal=True)
+        self._tell.error(f"A required sentinel could not be loaded: {message}", "SENTINEL_LOAD_FAILURE", fatal=True)
         return not_run(reason)
 
     def _spawn_failure(self, error: HankwatchError) -> Verdict:
         hint = f" ({error.hint})" if error.hint else ""
-        self._error(f"The agent could not be started: {error}{hint}", error.code, fatal=True)
+        self._tell.error(f"The agent could not be started: {error}{hint}", error.code, fatal=True)
         return not_run(FailureReason(type="unknown", retriable=False, message=str(error)))
-
-    def _explain(self, verdict: Verdict) -> None:
-        """Say why the agent failed, where it did and has not said so itself: one failure is one error."""
-        if verdict.status != "failed" or self._end is None:
-            return
-        reason = verdict.reason.message if verdict.reason else None
-        stderr = self._end.stderr.strip()
-        if reason is not None and reason == self._problem and not stderr:
-            return
-        context: dict[str, Any] = {"facts": list(verdict.facts)}
-        if stderr:
-            context["stderr"] = stderr[-_STDERR_SHOWN_CHARS:]
-        self._error(f"Codon {self.job.codon_id} failed: {reason}", "codon-failed", context=context)
-
-    def _error(self, message: str, code: str, *, fatal: bool = False, context: dict[str, Any] | None = None) -> None:
-        """``fatal``: the agent never ran, so the run ends, where the codon's failure ends it."""
-        fatal = fatal and self.job.codon.on_failure == "abort" and self.context.control.autostart
-        self.context.stream.emit(
-            ErrorEvent(
-                message=message,
-                codon=self.job.codon_id,
-                base_codon_id=self.job.base_codon_id,
-                fatal=fatal,
-                severity="fatal" if fatal else "codon",
-                code=code,
-                context=context,
-            )
-        )
-
-    def _info(self, message: str, *, code: str | None = None, details: dict[str, Any] | None = None) -> None:
-        self.context.stream.emit(Info(message=message, code=code, details=details))

@@ -41,11 +41,12 @@ from hankwatch.watches.feed import Feed
 from hankwatch.watches.notify import Listener
 from hankwatch.watches.outbox import Outbox, instant
 from hankwatch.watches.policies import Caps
+from hankwatch.watches.scope import Scope
 from hankwatch.watches.service import WatchService
 from hankwatch.watches.settings import WatchCaps, WatchesSettings
 from hankwatch.watches.shipped import Judge, Purse, ci, judge, run_status, session_state
 from hankwatch.watches.shipped.ci import CREDENTIALS
-from hankwatch.watches.store import Scope, WatchStore
+from hankwatch.watches.store import WatchStore
 from hankwatch.watches.verifiers import Verifiers
 from hankwatch.watches.watch import Kind, Status
 

@@ -17,8 +17,9 @@ from hankwatch.watches.decide import Decision, Raised, decide, end
 from hankwatch.watches.delivery import Channel, DeliveryStatus
 from hankwatch.watches.outbox import DeliveryLease, Outbox
 from hankwatch.watches.policies import Caps
+from hankwatch.watches.scope import Scope
 from hankwatch.watches.specs import CommandSpec
-from hankwatch.watches.store import Lease, Scope, WatchStore
+from hankwatch.watches.store import Lease, WatchStore
 from hankwatch.watches.watch import EndReason, Kind, Observation, Signal, Status, Trigger, Watch
 
 ALL = Scope(homes=None, homeless=True)
@@ -427,11 +428,11 @@ def test_a_record_that_cannot_be_read_delays_no_other(store: WatchStore) -> None
 
 def test_a_listed_watch_that_nobody_polls_is_seen(store: WatchStore) -> None:
     armed(store, next_check_at=at(10))
-    before = store.liveness(ALL, at(5))
-    store.beat("engine-1", "all", at(60))
-    store.beat("engine-1", "all", at(61))
+    before = store.engines.liveness(ALL, at(5))
+    store.engines.beat("engine-1", "all", at(60))
+    store.engines.beat("engine-1", "all", at(61))
 
-    after = store.liveness(ALL, at(100))
+    after = store.engines.liveness(ALL, at(100))
 
     assert (before.last_loop_at, before.most_overdue, before.lag_s) == (None, None, 0)
     assert (after.last_loop_at, after.most_overdue, after.lag_s) == (at(61), "watch-1", 90)

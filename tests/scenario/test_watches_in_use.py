@@ -249,7 +249,7 @@ async def test_a_session_that_waits_learns_of_every_ending(bench: WatchBench) ->
         await bench.ended(expires)
         await bench.until(lambda: len(bench.wakes()) == 2)
     assert await bench.service.live_in("main") == []
-    assert bench.store.liveness(EVERYWHERE, bench.now()).most_overdue is None
+    assert bench.store.engines.liveness(EVERYWHERE, bench.now()).most_overdue is None
 
 
 def request(given: dict[str, Any]) -> dict[str, Any]:

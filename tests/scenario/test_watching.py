@@ -410,10 +410,10 @@ async def test_a_watch_whose_engine_has_stopped_is_seen(bench: WatchBench, clock
     watch = await bench.arm()
     async with bench.running():
         await bench.checked(watch, 1)
-        alive = bench.store.liveness(EVERYWHERE, bench.now())
+        alive = bench.store.engines.liveness(EVERYWHERE, bench.now())
     began = clock.monotonic()
     await bench.until(lambda: clock.monotonic() - began > 30)
-    stopped = bench.store.liveness(EVERYWHERE, bench.now())
+    stopped = bench.store.engines.liveness(EVERYWHERE, bench.now())
 
     assert alive.last_loop_at is not None
     assert (stopped.last_loop_at, stopped.most_overdue) == (None, watch.id)

@@ -24,8 +24,9 @@ from hankwatch.watches.feed import Feed
 from hankwatch.watches.outbox import Outbox, instant
 from hankwatch.watches.policies import Caps
 from hankwatch.watches.requests import read_request
+from hankwatch.watches.scope import Scope
 from hankwatch.watches.service import WatchService
-from hankwatch.watches.store import Scope, WatchStore
+from hankwatch.watches.store import WatchStore
 from hankwatch.watches.verifiers import Verifiers
 from hankwatch.watches.watch import Kind, Outcome, Status, Watch
 

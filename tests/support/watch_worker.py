@@ -14,8 +14,8 @@ from hankwatch.core.clock import Clock, SystemClock
 from hankwatch.watches.checks import Check, CheckContext, Cost, Finding, Trust
 from hankwatch.watches.deliveries import Woken
 from hankwatch.watches.delivery import Delivery
+from hankwatch.watches.scope import Scope
 from hankwatch.watches.specs import CheckSpec
-from hankwatch.watches.store import Scope
 from hankwatch.watches.watch import Outcome, Trigger
 
 WATCHES: Final = 12

@@ -25,9 +25,9 @@ from hankwatch.watches.authority import operator
 from hankwatch.watches.depth import turn_depth
 from hankwatch.watches.files import placed, read_watch, read_watches
 from hankwatch.watches.requests import WatchRequest, read_edit, read_request
+from hankwatch.watches.scope import Scope
 from hankwatch.watches.service import described
 from hankwatch.watches.specs import CommandSpec, DocumentSpec, EventSpec
-from hankwatch.watches.store import Scope
 from hankwatch.watches.watch import Outcome, Status, Watch
 from hankwatch.watching import Watching, has_store, open_watching
 
@@ -151,7 +151,7 @@ def list_(prefix: str, *, session: str | None, active: bool, config: Path | None
         statuses = (Status.PROPOSED, Status.ACTIVE) if active else tuple(Status)
         watches = await watching.service.list_watches(operator(), prefix, session=session, statuses=statuses)
         told = lines.counted(watching.outbox.find(limit=10_000))
-        liveness, now = watching.store.liveness(EVERYWHERE, watching.now()), watching.now()
+        liveness, now = watching.store.engines.liveness(EVERYWHERE, watching.now()), watching.now()
         notices = await watching.service.notifications(operator(), limit=_SHOWN_CHECKS)
         if as_json:
             for watch in watches:
@@ -353,5 +353,5 @@ def _placed_here(request: WatchRequest, watching: Watching) -> WatchRequest:
 def _warn_when_nobody_looks(watching: Watching) -> None:
     now = watching.now()
     watches = watching.store.find(statuses=(Status.ACTIVE,), limit=1_000)
-    if (warning := lines.not_looked_at(watches, watching.store.liveness(EVERYWHERE, now), now)) is not None:
+    if (warning := lines.not_looked_at(watches, watching.store.engines.liveness(EVERYWHERE, now), now)) is not None:
         output.stderr().print(warning, markup=False)

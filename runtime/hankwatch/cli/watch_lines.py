@@ -13,9 +13,9 @@ from hankwatch.core.text import shorten
 from hankwatch.pages.words import duration
 from hankwatch.watches.delivery import Channel, Delivery, DeliveryStatus
 from hankwatch.watches.evaluation import Evaluation
+from hankwatch.watches.roll import Liveness
 from hankwatch.watches.service import Armed, described
 from hankwatch.watches.specs import CheckSpec, CommandSpec, DocumentSpec, EventSpec, TimeSpec, VerifierSpec
-from hankwatch.watches.store import Liveness
 from hankwatch.watches.watch import Status, Watch
 
 POLLED_S: Final = 15.0

@@ -21,7 +21,7 @@ from hankwatch.runner.reentry import unfinished
 from hankwatch.runner.summary import is_live
 from hankwatch.watches.delivery import Channel, DeliveryStatus
 from hankwatch.watches.outbox import Outbox
-from hankwatch.watches.store import Scope
+from hankwatch.watches.scope import Scope
 
 _LOG = logging.getLogger(__name__)
 STOP_S: Final = 15.0

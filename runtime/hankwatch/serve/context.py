@@ -13,8 +13,8 @@ from hankwatch.serve.auth import Caller, Door
 from hankwatch.serve.live import Streams
 from hankwatch.serve.policy import Scope
 from hankwatch.serve.shelf import Named, Shelf
+from hankwatch.watches.scope import Scope as WatchScope
 from hankwatch.watches.service import WatchService
-from hankwatch.watches.store import Scope as WatchScope
 
 _BEARER = HTTPBearer(auto_error=False, description="A token whose SHA-256 the policy file has; none on loopback.")
 

@@ -56,7 +56,7 @@ def _missing(serving: Serving) -> Iterator[str]:
         if serving.door.policy.fault is not None:
             yield "the policy file has faults, and what it said before is in force"
     try:
-        serving.watches.store.liveness(serving.scope, serving.watches.evaluator.now())
+        serving.watches.store.engines.liveness(serving.scope, serving.watches.evaluator.now())
     except StoreFailed:
         yield "the watch store does not answer"
 
@@ -144,7 +144,7 @@ def _of_watches(serving: Serving) -> Iterator[Metric]:
     yield _counter("watch_flapping", "Episodes of flapping.", "trigger", noted.flapping.items())
     yield _counter("watch_checks", "Checks of watches.", "outcome", noted.checks.items())
     try:
-        liveness = serving.watches.store.liveness(serving.scope, serving.watches.evaluator.now())
+        liveness = serving.watches.store.engines.liveness(serving.scope, serving.watches.evaluator.now())
     except StoreFailed:
         return
     yield GaugeMetricFamily("hankwatch_watch_lag_seconds", "How overdue the most overdue watch is.", liveness.lag_s)

@@ -126,7 +126,7 @@ async def list_watches(
         caller.principal, prefix, session=session, statuses=status, after=after, limit=limit + 1
     )
     liveness = await anyio.to_thread.run_sync(
-        serving.watches.store.liveness, serving.scope, serving.watches.evaluator.now()
+        serving.watches.store.engines.liveness, serving.scope, serving.watches.evaluator.now()
     )
     return WatchPage(
         watches=[described(watch) for watch in found[:limit]],

@@ -22,7 +22,8 @@ from hankwatch.watches.authority import Action, Authorizer
 from hankwatch.watches.blocking import contained, in_daemon_thread, is_async
 from hankwatch.watches.delivery import Channel, Delivery, DeliveryStatus
 from hankwatch.watches.outbox import DeliveryLease, Outbox
-from hankwatch.watches.store import Scope, WatchStore
+from hankwatch.watches.scope import Scope
+from hankwatch.watches.store import WatchStore
 from hankwatch.watches.wake import wake_text
 from hankwatch.watches.watch import WITHDRAWN, Signal
 

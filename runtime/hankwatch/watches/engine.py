@@ -21,8 +21,9 @@ from hankwatch.watches.decide import Decision
 from hankwatch.watches.evaluator import Evaluator
 from hankwatch.watches.feed import Feed
 from hankwatch.watches.listening import Listening
+from hankwatch.watches.scope import Scope
 from hankwatch.watches.specs import EventSpec
-from hankwatch.watches.store import Lease, Scope
+from hankwatch.watches.store import Lease
 
 _LOG = logging.getLogger(__name__)
 POOL: Final = 8
@@ -174,7 +175,7 @@ class WatchEngine:
         if self._beaten_at is None or monotonic - self._beaten_at >= BEAT_S:
             homes = "all homes" if self.scope.homes is None else ", ".join(sorted(self.scope.homes))
             await anyio.to_thread.run_sync(store.recover_clock, now)
-            await anyio.to_thread.run_sync(store.beat, self.id, homes, now)
+            await anyio.to_thread.run_sync(store.engines.beat, self.id, homes, now)
             self._beaten_at = monotonic
         if self.keep_ended is not None and (self._purged_at is None or monotonic - self._purged_at >= PURGE_S):
             await anyio.to_thread.run_sync(store.purge, now - self.keep_ended)
@@ -182,6 +183,6 @@ class WatchEngine:
 
     async def _retire(self) -> None:
         try:
-            await anyio.to_thread.run_sync(self.evaluator.store.retire, self.id)
+            await anyio.to_thread.run_sync(self.evaluator.store.engines.retire, self.id)
         except StoreFailed as error:
             _LOG.warning("%s", error)

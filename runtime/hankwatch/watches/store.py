@@ -9,7 +9,6 @@ from datetime import datetime
 from typing import Any, Final
 
 from sqlalchemy import (
-    ColumnElement,
     Connection,
     Row,
     Select,
@@ -32,8 +31,10 @@ from hankwatch.watches.forgetting import forget, past_generation
 from hankwatch.watches.outbox import instant, millis, withdraw
 from hankwatch.watches.policies import POLICIES, Caps
 from hankwatch.watches.posting import post
+from hankwatch.watches.roll import EngineRoll
 from hankwatch.watches.rows import columns, identity_of, read, rows_of
-from hankwatch.watches.tables import deliveries, engines, evaluations, watches
+from hankwatch.watches.scope import Scope, in_scope
+from hankwatch.watches.tables import deliveries, evaluations, watches
 from hankwatch.watches.watch import WITHDRAWN, Kind, Observation, Signal, Status, Watch
 
 _LONGEST_LEASE_MS: Final = 2 * 3_600_000
@@ -43,19 +44,6 @@ _CLOCK_SLACK_MS: Final = 1_000
 _KEPT_EVALUATIONS: Final = 2_000
 """Of a watch; a day of an ``agent_watch`` at its shortest cadence fits in."""
 _PRUNED_EVERY: Final = 100
-_ENGINE_IS_GONE_MS: Final = 24 * 3_600_000
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """Whose watches an engine checks and delivers (design "How it runs" 13)."""
-
-    homes: frozenset[str] | None
-    """Execution directories; None for all."""
-    homeless: bool
-    """Those without a home too."""
-    is_held: bool = False
-    """This process holds the locks of these homes: whoever else leased from them has died."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,18 +54,6 @@ class Lease:
     """As it was when the lease was taken."""
     fence: int
     due_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Liveness:
-    """Whether watches are being polled."""
-
-    last_loop_at: datetime | None
-    """Of the engine that looked last; None when none ever did."""
-    most_overdue: str | None
-    """Id of the active watch that has waited longest past its instant."""
-    lag_s: float
-    """How long; 0 when nothing is overdue."""
 
 
 class WatchStore:
@@ -93,6 +69,8 @@ class WatchStore:
         self, database: Database, caps: Mapping[Kind, Caps] | None = None, *, max_fires_per_day: int | None = None
     ) -> None:
         self.database = database
+        self.engines = EngineRoll(database)
+        """Who polls, and whether all is polled."""
         self._day_limits = {kind: max_fires_per_day or row.max_fires_per_day for kind, row in POLICIES.items()}
         self._caps = {kind: row.caps for kind, row in POLICIES.items()} | dict(caps or {})
 
@@ -339,7 +317,7 @@ class WatchStore:
 
     def next_due(self, scope: Scope, now: datetime) -> datetime | None:
         """When the next watch of the scope can be leased; None when none waits."""
-        now_ms, mine = millis(now), (watches.c.status == Status.ACTIVE.value, _in_scope(scope))
+        now_ms, mine = millis(now), (watches.c.status == Status.ACTIVE.value, in_scope(scope))
         free = select(watches.c.due_ms).where(*mine, watches.c.leased_until_ms <= now_ms, watches.c.due_ms.is_not(None))
         leased = select(func.min(watches.c.leased_until_ms)).where(
             *mine, watches.c.leased_until_ms > now_ms, watches.c.due_ms <= now_ms
@@ -417,36 +395,6 @@ class WatchStore:
             rows = connection.execute(query.order_by(evaluations.c.number.desc()).limit(limit)).all()
         return [Evaluation.of_row(row) for row in rows]
 
-    def beat(self, engine_id: str, scope: str, now: datetime) -> None:
-        """An engine says that it looks; those that have not for a day are forgotten."""
-        values = {"scope": scope, "looped_ms": millis(now)}
-        with self.database.writing(durable=False) as connection:
-            connection.execute(delete(engines).where(engines.c.looped_ms < millis(now) - _ENGINE_IS_GONE_MS))
-            if not connection.execute(update(engines).where(engines.c.id == engine_id).values(**values)).rowcount:
-                connection.execute(insert(engines).values(id=engine_id, **values))
-
-    def retire(self, engine_id: str) -> None:
-        """An engine has ended in order."""
-        with self.database.writing(durable=False) as connection:
-            connection.execute(delete(engines).where(engines.c.id == engine_id))
-
-    def liveness(self, scope: Scope, now: datetime) -> Liveness:
-        """Who looked last, and what waits past its instant."""
-        overdue = (
-            select(watches.c.id, watches.c.due_ms)
-            .where(watches.c.status == Status.ACTIVE.value, _in_scope(scope), watches.c.due_ms < millis(now))
-            .order_by(watches.c.due_ms)
-            .limit(1)
-        )
-        with self.database.reading() as connection:
-            looped = connection.execute(select(func.max(engines.c.looped_ms))).scalar()
-            most = connection.execute(overdue).first()
-        return Liveness(
-            None if looped is None else instant(looped),
-            None if most is None else most.id,
-            0.0 if most is None else (millis(now) - most.due_ms) / 1000,
-        )
-
     def _write(
         self, connection: Connection, row: Row[Any], decision: Decision, now: datetime, *, leased_until_ms: int = 0
     ) -> None:
@@ -491,16 +439,10 @@ def _live_twin(connection: Connection, same: str, watch_id: str) -> Watch | None
     return None if row is None else read(row)
 
 
-def _in_scope(scope: Scope) -> ColumnElement[bool]:
-    homeless = watches.c.home.is_(None)
-    homes = watches.c.home.is_not(None) if scope.homes is None else watches.c.home.in_(sorted(scope.homes))
-    return or_(homes, homeless) if scope.homeless else homes
-
-
 def _due(query: Select[Any], scope: Scope, now_ms: int) -> Select[Any]:
     return query.where(
         watches.c.status == Status.ACTIVE.value,
-        _in_scope(scope),
+        in_scope(scope),
         watches.c.leased_until_ms <= now_ms,
         watches.c.due_ms <= now_ms,
     )

@@ -30,6 +30,7 @@ from hankwatch.events.run import ErrorEvent
 from hankwatch.hank.load import LoadedHank
 from hankwatch.hank.model import Hank
 from hankwatch.hank.templates import template_faults
+from hankwatch.home_watches import HomeWatches
 from hankwatch.llm.calls import CallLog
 from hankwatch.llm.client import ModelClient
 from hankwatch.llm.router import ModelRouter
@@ -56,7 +57,6 @@ from hankwatch.stream.journal import Journal
 from hankwatch.stream.lock import holder, lock_path
 from hankwatch.stream.reader import JournalReader
 from hankwatch.stream.stream import EventStream
-from hankwatch.watching import HomeWatches
 
 _LOG = logging.getLogger(__name__)
 

@@ -2,35 +2,32 @@
 
 import logging
 import os
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import anyio
 import anyio.to_thread
-from anyio.abc import TaskStatus
 
 from hankwatch.config.environment import child_environment
 from hankwatch.core.clock import Clock, StreamTime
-from hankwatch.core.errors import HankwatchError, StoreFailed, UsageError, WatchNotFound
+from hankwatch.core.errors import StoreFailed
 from hankwatch.core.redaction import Redactor
 from hankwatch.core.secret_names import holds_secret
 from hankwatch.core.tasks import task_group
+from hankwatch.home_watches import store_address
 from hankwatch.llm.client import ModelClient
 from hankwatch.llm.router import ModelRouter
 from hankwatch.options import base_dir
-from hankwatch.processes.limits import ends_within
 from hankwatch.runner.execution import executions
 from hankwatch.runner.layout import Layout
 from hankwatch.runner.lookups import Executions
-from hankwatch.runner.wakes import Wake, WakeDesk, WatchJournal
 from hankwatch.runner.waking import WakeRuns
 from hankwatch.settings import Settings
-from hankwatch.watches.authority import Authorizer, LocalAuthorizer, operator
+from hankwatch.watches.authority import Authorizer, LocalAuthorizer
 from hankwatch.watches.bounds import Defaults
 from hankwatch.watches.checks import Check, Checks, plugin_checks
 from hankwatch.watches.database import Database
@@ -43,7 +40,7 @@ from hankwatch.watches.outbox import Outbox, instant
 from hankwatch.watches.policies import Caps
 from hankwatch.watches.scope import Scope
 from hankwatch.watches.service import WatchService
-from hankwatch.watches.settings import WatchCaps, WatchesSettings
+from hankwatch.watches.settings import WatchCaps
 from hankwatch.watches.shipped import Judge, Purse, ci, judge, run_status, session_state
 from hankwatch.watches.shipped.ci import CREDENTIALS
 from hankwatch.watches.store import WatchStore
@@ -51,13 +48,8 @@ from hankwatch.watches.verifiers import Verifiers
 from hankwatch.watches.watch import Kind, Status
 
 _LOG = logging.getLogger(__name__)
-FILE: Final = "watches.db"
 LOOK_S: Final = 2.0
-"""How often an engine looks which executions there are, and a run whether somebody has armed a watch."""
-OPENING_S: Final = 10.0
-"""Longest that a codon waits for a store that was just made."""
-MAX_REFUSED: Final = 100
-"""Wakes that nobody can run, at one time."""
+"""How often an engine looks which executions there are."""
 _OURS: Final = ("HANKWATCH_", "HANKWEAVE_")
 
 
@@ -158,149 +150,6 @@ class EngineRoom:
         return scope
 
 
-@dataclass(slots=True)
-class HomeWatches:
-    """The watches of the execution that this process holds (``runner.wakes.Watches``).
-
-    They are opened once somebody has armed one: most runs have none, and make no store.
-    """
-
-    settings: Settings
-    environ: Mapping[str, str]
-    root: Path
-    redactor: Redactor
-    clock: Clock
-    journal: WatchJournal
-    desk: WakeDesk
-    on_failure: Callable[[HankwatchError], None]
-    """Told why they cannot be opened; the run goes on without them."""
-    model: ModelClient | None = None
-    _watching: Watching | None = None
-    _deliverer: Deliverer | None = None
-    _waker: Deliverer | None = None
-    _is_open: anyio.Event = field(default_factory=anyio.Event)
-    """Also when that has failed."""
-
-    @asynccontextmanager
-    async def watching(self) -> AsyncIterator[None]:
-        """See ``runner.wakes.Watches``."""
-        async with task_group() as tasks:
-            await tasks.start(self._run)
-            try:
-                yield
-                await self._tell_all()
-            finally:
-                tasks.cancel_scope.cancel()
-
-    async def next_wake(self, sessions: Collection[str] = ()) -> Wake | None:
-        """See ``runner.wakes.Watches``."""
-        self.desk.waiting = sessions
-        await self._hasten()
-        for _ in range(MAX_REFUSED):
-            if self._waker is None:
-                return None
-            tried = await self._waker.deliver_waiting()
-            if (wake := self.desk.take()) is not None or not tried:
-                return wake
-        return None
-
-    async def _hasten(self) -> None:
-        if self._watching is None:
-            return
-        try:
-            await anyio.to_thread.run_sync(self._watching.outbox.hasten, str(self.root), self._watching.now())
-        except StoreFailed as error:
-            _LOG.warning("wakes wait: %s", error)
-
-    async def tell_every_ending(self, sessions: Collection[str]) -> None:
-        """See ``runner.wakes.Watches``; whoever armed the first watch of all may have done so just now."""
-        if self._watching is None and has_store(self.settings.watches, self.environ):
-            await ends_within(self.clock, OPENING_S, self._is_open.wait)
-        if self._watching is None:
-            return
-        for session in sessions:
-            try:
-                await self._watching.service.tell_every_ending(session)
-            except StoreFailed as error:
-                _LOG.warning("session %s is not told of every ending: %s", session, error)
-
-    async def cancel(self, sessions: Collection[str]) -> None:
-        """See ``runner.wakes.Watches``."""
-        for watch_id in await self.live(sessions):
-            assert self._watching is not None
-            try:
-                await self._watching.service.cancel_watch(operator(), watch_id)
-            except (StoreFailed, WatchNotFound) as error:
-                _LOG.warning("watch %s is not cancelled: %s", watch_id, error)
-
-    async def live(self, sessions: Collection[str] = ()) -> tuple[str, ...]:
-        """See ``runner.wakes.Watches``."""
-        if self._watching is None:
-            return ()
-        find = partial(self._watching.store.find, home=str(self.root), statuses=(Status.ACTIVE,))
-        try:
-            found = await anyio.to_thread.run_sync(find)
-            return tuple(watch.id for watch in found if not sessions or watch.session in sessions)
-        except StoreFailed as error:
-            _LOG.warning("which watches are live is not known: %s", error)
-            return ()
-
-    async def _run(self, *, task_status: TaskStatus[None]) -> None:
-        is_told = False
-        while not has_store(self.settings.watches, self.environ):
-            if not is_told:
-                task_status.started()
-                is_told = True
-            await self.clock.sleep(LOOK_S)
-        try:
-            async with self._opened(), task_group() as tasks:
-                if not is_told:
-                    task_status.started()
-                assert self._watching is not None
-                assert self._deliverer is not None
-                for part in (self._engine().run, self._deliverer.run, self._watching.listener().run):
-                    tasks.start_soon(part)
-        except (StoreFailed, UsageError) as error:
-            self.on_failure(error)
-            self._is_open.set()
-            if not is_told:
-                task_status.started()
-
-    @asynccontextmanager
-    async def _opened(self) -> AsyncIterator[None]:
-        opened = open_watching(
-            self.settings,
-            self.environ,
-            clock=self.clock,
-            home=self.root,
-            redactor=self.redactor,
-            model=self.model,
-        )
-        async with opened as watching:
-            scope = Scope(frozenset({str(self.root)}), homeless=False, is_held=True)
-            self._watching = watching
-            self._deliverer = watching.deliverer(scope, journals=self.journal)
-            self._waker = watching.deliverer(scope, sessions=self.desk)
-            # At once, before the line asks for wakes: whoever held this home before has died.
-            await anyio.to_thread.run_sync(watching.outbox.reclaim, scope.homes or frozenset())
-            self._is_open.set()
-            self._waker.wakes_at_once = 1  # the line runs one after the other, and what is accepted has to run
-            try:
-                yield
-            finally:
-                self._watching = self._deliverer = self._waker = None
-
-    def _engine(self) -> WatchEngine:
-        assert self._watching is not None
-        scope = Scope(frozenset({str(self.root)}), homeless=False, is_held=True)
-        return self._watching.engine(scope, [feed_of(self.root)])
-
-    async def _tell_all(self) -> None:
-        """What was decided before the run ends is told in it."""
-        while self._deliverer is not None and await self._deliverer.deliver_waiting():
-            pass
-
-
 def _homes(folder: Path) -> frozenset[str]:
     if Layout(folder).managed.is_dir():
         return frozenset({str(folder)})
@@ -311,30 +160,6 @@ def feed_of(root: Path) -> Feed:
     """What the journal of an execution tells its watches."""
     layout = Layout(root)
     return Feed(root, layout.journal, layout.agent_root, _warn_of_overrun)
-
-
-def store_address(settings: WatchesSettings, environ: Mapping[str, str]) -> str:
-    """The database of the watches: as set, or one file in the user's state folder.
-
-    Raises:
-        UsageError: there is no home directory, and no store is set.
-    """
-    if settings.store is not None:
-        return settings.store
-    state, home = environ.get("XDG_STATE_HOME"), environ.get("HOME")
-    if not state and not home:
-        raise UsageError("there is no home directory to keep watches in", hint="set HOME, or watches.store")
-    return str((Path(state) if state else Path(str(home)) / ".local" / "state") / "hankwatch" / FILE)
-
-
-def has_store(settings: WatchesSettings, environ: Mapping[str, str]) -> bool:
-    """Whether somebody has armed a watch here before; a database server is taken to be there."""
-    try:
-        address = store_address(settings, environ)
-    except UsageError:
-        return False
-    path = address.removeprefix("sqlite:///")
-    return "://" in path or Path(path).expanduser().exists()
 
 
 @asynccontextmanager

@@ -48,3 +48,8 @@ def test_neither_a_model_package_nor_a_web_framework_is_imported(
 def test_help_imports_next_to_nothing(cli: Cli) -> None:
     packages = imported(cli, "--help")
     assert sorted(packages & (HEAVY | {"rich", "pydantic", "anyio", "orjson"})) == []
+
+
+@pytest.mark.timeout(60)
+def test_a_run_without_watches_loads_no_database(cli: Cli) -> None:
+    assert "sqlalchemy" not in imported(cli, "demo")

@@ -261,15 +261,15 @@ def test_a_round_has_one_action_at_most(turn: Any, policy: dict[str, Any]) -> No
     assert len(rounds) == len(set(rounds))
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize("length", [100_000, pytest.param(1_000_000, marks=pytest.mark.soak)])
 @pytest.mark.parametrize(
     "piece", ["Part {} of the walk covers module {} as well. ", "?!", "我需要先确认配置{}。", "| {} | cell {} "]
 )
-def test_the_state_stays_small_over_a_million_characters(piece: str) -> None:
+def test_the_state_stays_small_however_much_is_said(piece: str, length: int) -> None:
     policy = WatchdogPolicy(min_armed_sentences=10**9)
     watchdog = WatchdogCore(policy)
     chars = number = 0
-    while chars < 1_000_000:
+    while chars < length:
         number += 1
         watchdog.feed(RoundStart(), 0.0)
         for channel in CHANNELS:

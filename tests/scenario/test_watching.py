@@ -39,8 +39,7 @@ from hankwatch.core.clock import SystemClock, VirtualClock
 from hankwatch.core.errors import StoreFailed
 from hankwatch.runner.waking import WakeRuns
 from hankwatch.watches.authority import operator
-from hankwatch.watches.deliveries import Woken
-from hankwatch.watches.delivery import Channel, Delivery, DeliveryStatus
+from hankwatch.watches.delivery import Channel, Delivery, DeliveryStatus, Woken
 from hankwatch.watches.requests import read_edit
 from hankwatch.watches.store import Lease, WatchStore
 from hankwatch.watches.watch import EndReason, Outcome, Status, Watch

@@ -16,8 +16,8 @@ from hankwatch.watches.authority import Authorizer, LocalAuthorizer, Principal, 
 from hankwatch.watches.bounds import Defaults
 from hankwatch.watches.checks import Check, CheckContext, Checks, Cost, Finding, Trust
 from hankwatch.watches.database import Database
-from hankwatch.watches.deliveries import Deliverer, Woken
-from hankwatch.watches.delivery import Delivery, payload_of
+from hankwatch.watches.deliveries import Deliverer
+from hankwatch.watches.delivery import Delivery, Woken, payload_of
 from hankwatch.watches.engine import WatchEngine
 from hankwatch.watches.evaluator import Evaluator
 from hankwatch.watches.feed import Feed

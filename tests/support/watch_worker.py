@@ -12,8 +12,7 @@ from tests.support.watches import a_watch
 
 from hankwatch.core.clock import Clock, SystemClock
 from hankwatch.watches.checks import Check, CheckContext, Cost, Finding, Trust
-from hankwatch.watches.deliveries import Woken
-from hankwatch.watches.delivery import Delivery
+from hankwatch.watches.delivery import Delivery, Woken
 from hankwatch.watches.scope import Scope
 from hankwatch.watches.specs import CheckSpec
 from hankwatch.watches.watch import Outcome, Trigger

@@ -19,6 +19,7 @@ from hankwatch.cli.settings import cli_settings
 from hankwatch.config.source import Document
 from hankwatch.core.clock import SystemClock
 from hankwatch.core.errors import ConfigError, UsageError, WatchInvalid, WatchNotFound
+from hankwatch.home_watches import has_store
 from hankwatch.options import base_dir
 from hankwatch.runner.execution import find_run
 from hankwatch.watches.authority import operator
@@ -29,7 +30,7 @@ from hankwatch.watches.scope import Scope
 from hankwatch.watches.service import described
 from hankwatch.watches.specs import CommandSpec, DocumentSpec, EventSpec
 from hankwatch.watches.watch import Outcome, Status, Watch
-from hankwatch.watching import Watching, has_store, open_watching
+from hankwatch.watching import Watching, open_watching
 
 EVERYWHERE: Final = Scope(None, homeless=True)
 _TIME: Final = re.compile(r"(?P<count>\d+(?:\.\d+)?)(?P<unit>s|m|h|d)?")

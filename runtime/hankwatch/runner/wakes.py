@@ -17,8 +17,7 @@ from hankwatch.runner.sessions import SESSION_CODON, WAKE, resumable
 from hankwatch.runner.state import CodonRecord
 from hankwatch.stream.reader import JournalReader
 from hankwatch.stream.stream import EventStream
-from hankwatch.watches.deliveries import Woken
-from hankwatch.watches.delivery import Channel, Delivery, payload_of
+from hankwatch.watches.delivery import Channel, Delivery, Woken, payload_of
 from hankwatch.watches.depth import turn_environment, woken_by
 
 

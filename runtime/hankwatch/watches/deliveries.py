@@ -4,7 +4,6 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from enum import Enum, auto
 from functools import partial
 from importlib.metadata import entry_points
 from typing import Any, Final, Protocol, TypeVar
@@ -20,7 +19,7 @@ from hankwatch.core.tasks import task_group
 from hankwatch.processes.limits import ends_within
 from hankwatch.watches.authority import Action, Authorizer
 from hankwatch.watches.blocking import contained, in_daemon_thread, is_async
-from hankwatch.watches.delivery import Channel, Delivery, DeliveryStatus
+from hankwatch.watches.delivery import Channel, Delivery, DeliveryStatus, Woken
 from hankwatch.watches.outbox import DeliveryLease, Outbox
 from hankwatch.watches.scope import Scope
 from hankwatch.watches.store import WatchStore
@@ -47,17 +46,6 @@ _RETRY_S: Final = (1.0, 5.0, 15.0, 60.0, 300.0)
 Hook = Callable[[Delivery], Awaitable[None]]
 """Gets a signal of a watch; its failure delays nobody and is tried again."""
 PlainHook = Callable[[Delivery], None]
-
-
-class Woken(Enum):
-    """What a session says to a wake."""
-
-    ACCEPTED = auto()
-    """It is journaled and will run, or did before."""
-    BUSY = auto()
-    """Later."""
-    GONE = auto()
-    """There is no such session, and never will be."""
 
 
 class Sessions(Protocol):

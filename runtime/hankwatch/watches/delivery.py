@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from enum import StrEnum
+from enum import Enum, StrEnum, auto
 from typing import Any, Final
 
 from hankwatch.events.observers import (
@@ -55,6 +55,17 @@ class DeliveryStatus(StrEnum):
     """The right to be told is gone; the row is the receipt."""
     DEAD = "dead"
     """Tried too often."""
+
+
+class Woken(Enum):
+    """What a session says to a wake."""
+
+    ACCEPTED = auto()
+    """It is journaled and will run, or did before."""
+    BUSY = auto()
+    """Later."""
+    GONE = auto()
+    """There is no such session, and never will be."""
 
 
 @dataclass(frozen=True, slots=True)

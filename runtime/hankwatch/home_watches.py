@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 FILE: Final = "watches.db"
 LOOK_S: Final = 2.0
-"""How often a run looks whether somebody has armed a watch."""
+"""How often a run looks whether somebody has armed a watch, and an engine which executions there are."""
 OPENING_S: Final = 10.0
 """Longest that a codon waits for a store that was just made."""
 MAX_REFUSED: Final = 100

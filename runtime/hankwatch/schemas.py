@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -176,16 +176,23 @@ def _text(name: str) -> str:
     return json.dumps(schema(name), indent=2, ensure_ascii=False) + "\n"
 
 
-def main(arguments: list[str]) -> int:
-    """Write the schemas, or with ``--check`` say which are not fresh; the exit code."""
+def keep_fresh(
+    arguments: list[str], stale: Callable[[], Sequence[object]], write: Callable[[], Iterable[object]], remedy: str
+) -> int:
+    """Write generated files, or with ``--check`` say which are not fresh, and what would make them so; the exit code."""
     if arguments == ["--check"]:
         old = stale()
         if old:
-            print(f"not fresh: {', '.join(old)}; run `python -m hankwatch.schemas`", file=sys.stderr)  # noqa: T201
+            print(f"not fresh: {', '.join(map(str, old))}; run `{remedy}`", file=sys.stderr)  # noqa: T201
         return 1 if old else 0
     for path in write():
         print(path)  # noqa: T201 - a tool for developers
     return 0
+
+
+def main(arguments: list[str]) -> int:
+    """``keep_fresh`` for the schemas."""
+    return keep_fresh(arguments, stale, write, "python -m hankwatch.schemas")
 
 
 if __name__ == "__main__":

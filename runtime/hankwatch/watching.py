@@ -18,7 +18,7 @@ from hankwatch.core.errors import StoreFailed
 from hankwatch.core.redaction import Redactor
 from hankwatch.core.secret_names import holds_secret
 from hankwatch.core.tasks import task_group
-from hankwatch.home_watches import store_address
+from hankwatch.home_watches import LOOK_S, store_address
 from hankwatch.llm.client import ModelClient
 from hankwatch.llm.router import ModelRouter
 from hankwatch.options import base_dir
@@ -48,8 +48,6 @@ from hankwatch.watches.verifiers import Verifiers
 from hankwatch.watches.watch import Kind, Status
 
 _LOG = logging.getLogger(__name__)
-LOOK_S: Final = 2.0
-"""How often an engine looks which executions there are."""
 _OURS: Final = ("HANKWATCH_", "HANKWEAVE_")
 
 

@@ -41,6 +41,15 @@ _CODE: Final = re.compile(r"[a-z0-9][a-z0-9.-]{0,63}")
 
 
 @dataclass(frozen=True, slots=True)
+class _Traits:
+    """What a verifier is, whatever it finds."""
+
+    trust: Trust
+    cost: Cost
+    limit_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class Verifiers:
     """Carries out checks."""
 
@@ -55,43 +64,30 @@ class Verifiers:
 
     def trust(self, spec: VerifierSpec) -> Trust:
         """Who may arm a watch with it."""
-        match spec:
-            case EventSpec() | TimeSpec():
-                return Trust.SAFE
-            case DocumentSpec():
-                inside = not Path(spec.path).is_absolute() and ".." not in Path(spec.path).parts
-                return Trust.SAFE if inside else Trust.OPERATOR
-            case CommandSpec():
-                return Trust.OPERATOR
-            case CheckSpec():
-                check = self.checks.find(spec.name, spec.version)
-                return Trust.OPERATOR if check is None else check.trust
-            case _:
-                assert_never(spec)
+        return self._traits(spec).trust
 
     def cost(self, spec: VerifierSpec) -> Cost:
         """What one check costs."""
-        match spec:
-            case EventSpec() | TimeSpec() | DocumentSpec():
-                return Cost.CHEAP
-            case CommandSpec():
-                return Cost.PROCESS
-            case CheckSpec():
-                check = self.checks.find(spec.name, spec.version)
-                return Cost.REMOTE if check is None else check.cost
-            case _:
-                assert_never(spec)
+        return self._traits(spec).cost
 
     def limit_s(self, spec: VerifierSpec) -> float:
         """Longest a check takes."""
+        return self._traits(spec).limit_s
+
+    def _traits(self, spec: VerifierSpec) -> "_Traits":
         match spec:
-            case EventSpec() | TimeSpec() | DocumentSpec():
-                return DOCUMENT_LIMIT_S
+            case EventSpec() | TimeSpec():
+                return _Traits(Trust.SAFE, Cost.CHEAP, DOCUMENT_LIMIT_S)
+            case DocumentSpec():
+                trust = Trust.SAFE if _is_inside(spec) else Trust.OPERATOR
+                return _Traits(trust, Cost.CHEAP, DOCUMENT_LIMIT_S)
             case CommandSpec():
-                return spec.timeout_s or COMMAND_LIMIT_S
+                return _Traits(Trust.OPERATOR, Cost.PROCESS, spec.timeout_s or COMMAND_LIMIT_S)
             case CheckSpec():
                 check = self.checks.find(spec.name, spec.version)
-                return COMMAND_LIMIT_S if check is None else check.limit_s
+                if check is None:
+                    return _Traits(Trust.OPERATOR, Cost.REMOTE, COMMAND_LIMIT_S)
+                return _Traits(check.trust, check.cost, check.limit_s)
             case _:
                 assert_never(spec)
 
@@ -230,9 +226,15 @@ def _in_small(value: Any) -> Any:
 _OF_CONDITIONS: Final = {True: (Outcome.SATISFIED, "conditions-met"), False: (Outcome.PENDING, "conditions-not-met")}
 
 
+def _is_inside(spec: DocumentSpec) -> bool:
+    """Whether its path stays below the execution directory, as far as its words say."""
+    path = Path(spec.path)
+    return not path.is_absolute() and ".." not in path.parts
+
+
 def _document(spec: DocumentSpec, home: str | None) -> Finding:
     path = Path(spec.path)
-    inside = not path.is_absolute() and ".." not in path.parts
+    inside = _is_inside(spec)
     root = Path(home) if home is not None else None
     try:
         held = read_document(path if root is None else root / path, spec.pointer, within=root if inside else None)

@@ -2,27 +2,20 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 import orjson
-from fastapi import Query
 
 from hankwatch.events.envelope import Event
 from hankwatch.serve.shelf import Span
 from hankwatch.stream.reader import JournalReader
 
 LAST_CURSOR: Final = 2**53 - 1
+"""The largest that every client of JSON can write."""
 _SCANNED_BYTES: Final = 64 * 1024 * 1024
 """Of the journal, what one page may read to find its events."""
 _PAGE_BYTES: Final = 4 * 1024 * 1024
 """Of events in one page, though never less than one event."""
-
-Cursor = Annotated[int, Query(ge=0, le=LAST_CURSOR, description="Only what stands behind this cursor.")]
-Types = Annotated[
-    list[str],
-    Query(alias="type", max_length=60, description="Only these types; repeat it, or separate them by commas."),
-]
-Codon = Annotated[str | None, Query(max_length=300, description="Only events of this codon, by its runtime id.")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,8 @@ from hankwatch.runner.aiming import aimed
 from hankwatch.runner.execution import Found
 from hankwatch.runner.inbox import ask, post
 from hankwatch.serve.context import Asking, Served
-from hankwatch.serve.events import Codon, Cursor, Types, Wanted, page
+from hankwatch.serve.events import Wanted, page
+from hankwatch.serve.query import Codon, Cursor, Types
 from hankwatch.serve.reports import report, reports
 from hankwatch.serve.shelf import Named
 from hankwatch.serve.views import (

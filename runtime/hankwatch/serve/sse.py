@@ -15,8 +15,9 @@ from starlette.types import Message, Send
 from hankwatch.core.errors import HankwatchError, UsageError
 from hankwatch.core.limits import within
 from hankwatch.serve.context import Asking, Served, Serving
-from hankwatch.serve.events import LAST_CURSOR, Codon, Cursor, Types, Wanted, encoded
+from hankwatch.serve.events import LAST_CURSOR, Wanted, encoded
 from hankwatch.serve.live import Batch, Note
+from hankwatch.serve.query import Codon, Cursor, Types
 
 _LOG = logging.getLogger(__name__)
 SEND_S: Final = 20.0

@@ -1,9 +1,7 @@
 """REST of watches (spec watches 7): thin over the one service that everybody uses."""
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from datetime import datetime
-from functools import partial
-from pathlib import Path as FilePath
 from typing import Annotated, Any, Final
 
 import anyio.to_thread
@@ -11,15 +9,13 @@ from fastapi import APIRouter, Body, Path, Query
 from pydantic import BaseModel
 from starlette.responses import JSONResponse, Response
 
-from hankwatch.runner.layout import Layout
-from hankwatch.serve.auth import Caller
-from hankwatch.serve.context import Asking, Served, Serving
-from hankwatch.serve.live import size_of
+from hankwatch.serve.context import Asking, Served
+from hankwatch.serve.homes import where_it_stands
+from hankwatch.serve.verifiers import VerifierView, known_verifiers
 from hankwatch.watches.delivery import Delivery
 from hankwatch.watches.evaluation import Evaluation
 from hankwatch.watches.requests import read_edit, read_request
-from hankwatch.watches.service import WatchService, described
-from hankwatch.watches.specs import CheckSpec, CommandSpec, DocumentSpec, EventSpec, TimeSpec
+from hankwatch.watches.service import described
 from hankwatch.watches.watch import Status
 
 router = APIRouter(prefix="/api", tags=["watches"])
@@ -94,21 +90,6 @@ class NotificationView(BaseModel):
         )
 
 
-class VerifierView(BaseModel):
-    """One way to find out whether a condition holds."""
-
-    type: str
-    name: str | None
-    """Of a registered check."""
-    version: str | None
-    description: str
-    trust: str
-    """``safe``: agents may use it; ``operator``: others only propose it."""
-    cost: str
-    parameters: dict[str, Any]
-    """JSON Schema of the verifier, of a check's ``args``."""
-
-
 @router.get("/watches")
 async def list_watches(
     serving: Served,
@@ -159,7 +140,7 @@ async def get_watch(watch_id: WatchId, serving: Served, caller: Asking) -> Watch
 async def update_watch(watch_id: WatchId, written: Edited, serving: Served, caller: Asking) -> WatchView:
     """Change only what is given; null clears."""
     caller.require("watches:write")
-    service = await _where_it_stands(serving, caller, watch_id)
+    service = await where_it_stands(serving.watches, caller.principal, watch_id)
     return described(await service.update_watch(caller.principal, watch_id, read_edit(written)))
 
 
@@ -189,7 +170,7 @@ async def cancel_watch(watch_id: WatchId, serving: Served, caller: Asking) -> Wa
 async def approve_watch(watch_id: WatchId, serving: Served, caller: Asking) -> WatchView:
     """Activate a proposal and check it at once; what that finds stands in the answer."""
     caller.require("watches:write")
-    service = await _where_it_stands(serving, caller, watch_id)
+    service = await where_it_stands(serving.watches, caller.principal, watch_id)
     return described(await service.approve(caller.principal, watch_id))
 
 
@@ -222,51 +203,4 @@ async def list_notifications(
 def list_verifiers(serving: Served, caller: Asking) -> list[VerifierView]:
     """What can be checked, and how it is written."""
     caller.require("watches:read")
-    return [*_types(), *_checks(serving)]
-
-
-async def _where_it_stands(serving: Serving, caller: Caller, watch_id: str) -> WatchService:
-    """The service, for which the journal of the watch's home ends where it does now."""
-    watch = await serving.watches.get(caller.principal, watch_id)
-    if watch.home is None:
-        return serving.watches
-    return replace(serving.watches, journal_end=partial(size_of, Layout(FilePath(watch.home)).journal))
-
-
-_TYPES: Final[tuple[tuple[type[BaseModel], str, str], ...]] = (
-    (EventSpec, "safe", "cheap"),
-    (TimeSpec, "safe", "cheap"),
-    (DocumentSpec, "safe", "cheap"),
-    (CommandSpec, "operator", "process"),
-    (CheckSpec, "operator", "remote"),
-)
-
-
-def _types() -> list[VerifierView]:
-    return [
-        VerifierView(
-            type=spec.__name__.removesuffix("Spec").lower(),
-            name=None,
-            version=None,
-            description=(spec.__doc__ or "").strip(),
-            trust=trust,
-            cost=cost,
-            parameters=spec.model_json_schema(),
-        )
-        for spec, trust, cost in _TYPES
-    ]
-
-
-def _checks(serving: Serving) -> list[VerifierView]:
-    return [
-        VerifierView(
-            type="check",
-            name=check.name,
-            version=check.version,
-            description=check.description,
-            trust=check.trust.value,
-            cost=check.cost.value,
-            parameters=dict(check.parameters),
-        )
-        for check in serving.watches.verifiers.checks
-    ]
+    return known_verifiers(serving.watches)

@@ -23,7 +23,7 @@ _HEADING = re.compile(r"#{1,6} ")
 
 def html(facts: RunFacts) -> str:
     """One self-contained HTML file: no script, nothing loaded, complete as it stands."""
-    return _environment().get_template("report.html.j2").render(page_context(facts))
+    return environment().get_template("report.html.j2").render(page_context(facts))
 
 
 def page_context(facts: RunFacts) -> dict[str, Any]:
@@ -43,6 +43,7 @@ def page_context(facts: RunFacts) -> dict[str, Any]:
 def add_words(environment: Environment) -> None:
     """The filters with which numbers become words."""
     environment.filters |= {
+        "cost": _cost,
         "duration": words.duration,
         "number": words.number,
         "plural": words.plural,
@@ -55,8 +56,9 @@ def add_words(environment: Environment) -> None:
 
 
 @lru_cache(maxsize=1)
-def _environment() -> Environment:
-    environment = Environment(
+def environment() -> Environment:
+    """The templates of all pages."""
+    made = Environment(
         loader=PackageLoader("hankwatch.pages"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -64,8 +66,8 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    add_words(environment)
-    return environment
+    add_words(made)
+    return made
 
 
 def _shown(value: object) -> object:
@@ -86,6 +88,11 @@ def _lines(text: str) -> list[_Line]:
         _Line(line, "heading" if _HEADING.match(line) else "plain" if line.strip() else "blank")
         for line in text.split("\n")
     ]
+
+
+def _cost(cost: Any) -> str:
+    """Of a view with ``usd`` and ``complete``."""
+    return words.money(cost.usd if cost.complete or cost.usd else None, unpriced=not cost.complete)
 
 
 def _day(at_ms: int) -> str:

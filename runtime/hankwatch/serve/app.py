@@ -12,7 +12,7 @@ from pydantic.json_schema import models_json_schema
 
 from hankwatch import __version__
 from hankwatch.core.tasks import task_group
-from hankwatch.serve import chat, metrics, runs, sessions, socket, sse, watches
+from hankwatch.serve import chat, console, metrics, runs, sessions, socket, sse, watches
 from hankwatch.serve.context import Serving
 from hankwatch.serve.gate import Gate
 from hankwatch.serve.problems import DOCUMENTED, explain_errors
@@ -50,6 +50,8 @@ def make_app(serving: Serving) -> Gate:
         responses=DOCUMENTED,
     )
     for part in (runs, sse, socket, watches, sessions, chat, metrics):
+        app.include_router(part.router)
+    for part in console.PARTS:
         app.include_router(part.router)
     explain_errors(app)
     gate = Gate(app, serving.door, serving.clock)

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from hankwatch.core.clock import Clock, SystemClock
 from hankwatch.core.errors import ScopeMissing, Unauthenticated, UsageError
+from hankwatch.serve.logins import Logins
 from hankwatch.serve.policy import SCOPES, Policy, PolicyFile, Scope
 from hankwatch.watches.authority import Principal, Standing, operator
 
@@ -51,14 +53,16 @@ class Caller:
 
 
 class Door:
-    """Knows callers by their tokens.
+    """Knows callers by their tokens, and browsers by the cookie of their login.
 
     Args:
         policy: None: whoever can reach the loopback address is the operator.
+        clock: Tells when a login is over.
     """
 
-    def __init__(self, policy: PolicyFile | None = None) -> None:
+    def __init__(self, policy: PolicyFile | None = None, clock: Clock | None = None) -> None:
         self.policy = policy
+        self.logins = Logins(clock or SystemClock())
 
     def caller(self, headers: Mapping[str, str]) -> Caller:
         """Who made a request with these headers.
@@ -68,11 +72,24 @@ class Door:
         """
         if self.policy is None:
             return Caller(operator())
-        policy: Policy = self.policy.current()
         written = headers.get("authorization", "")
-        if written[: len(_BEARER)].lower() != _BEARER:
+        if written[: len(_BEARER)].lower() == _BEARER:
+            return self.holder(written[len(_BEARER) :].strip())
+        token = self.logins.token(headers.get("cookie", ""))
+        if token is None:
             raise Unauthenticated("this needs a token", hint="send it as `Authorization: Bearer TOKEN`")
-        grant = policy.grant(written[len(_BEARER) :].strip())
+        return self.holder(token)
+
+    def holder(self, token: str) -> Caller:
+        """Whose token that is.
+
+        Raises:
+            Unauthenticated: nobody's.
+        """
+        if self.policy is None:
+            return Caller(operator())
+        policy: Policy = self.policy.current()
+        grant = policy.grant(token)
         if grant is None:
             raise Unauthenticated("this token is not known", hint="its SHA-256 has to be in the policy file")
         return Caller(grant.principal, policy.tenant, grant.scopes)

@@ -1,7 +1,7 @@
 """What all routes work with, and who is asking."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Protocol
 
 from fastapi import Depends, Request
@@ -10,6 +10,7 @@ from fastapi.security import HTTPBearer
 from hankwatch.core.clock import Clock
 from hankwatch.core.errors import RunNotFound
 from hankwatch.serve.auth import Caller, Door
+from hankwatch.serve.homes import in_execution
 from hankwatch.serve.live import Streams
 from hankwatch.serve.policy import Scope
 from hankwatch.serve.shelf import Named, Shelf
@@ -44,8 +45,14 @@ class Serving:
     def __post_init__(self) -> None:
         self.streams = Streams(self.clock)
 
-    def run(self, caller: Caller, name: str, scope: Scope = "runs:read") -> Named:
+    def run(self, caller: Caller, name: str, scope: Scope = "runs:read", *, within_s: float | None = None) -> Named:
         """The run of that id, for somebody who may know of it; blocks for the journal.
+
+        Args:
+            caller: Who asks.
+            name: An execution's or run's id, or ``latest``.
+            scope: What for.
+            within_s: How long a long journal may be read for; what is known then has to do.
 
         Raises:
             ScopeMissing: the token is for something else.
@@ -54,7 +61,10 @@ class Serving:
         caller.require(scope)
         if not caller.sees_runs:
             raise RunNotFound(name, self.shelf.folder)
-        return self.shelf.find(name)
+        if within_s is None:
+            return self.shelf.find(name)
+        ends_s = self.clock.monotonic() + within_s
+        return self.shelf.find(name, lambda: self.clock.monotonic() < ends_s)
 
     def watches_of(self, caller: Caller, name: str) -> WatchService:
         """The same service for watches that belong to a run's execution, behind what its journal has now; blocks.
@@ -63,10 +73,7 @@ class Serving:
             ScopeMissing: as ``run``.
             RunNotFound: as ``run``.
         """
-        followed = self.run(caller, name).followed
-        defaults = replace(self.watches.defaults, home=str(followed.execution.layout.root.resolve()))
-        cursor = followed.cursor
-        return replace(self.watches, defaults=defaults, journal_end=lambda: cursor)
+        return in_execution(self.watches, self.run(caller, name).followed)
 
 
 def _serving(request: Request) -> Serving:

@@ -14,6 +14,7 @@ from hankwatch.core.clock import Clock
 from hankwatch.core.errors import CrossSite, HankwatchError, SecretInAddress
 from hankwatch.core.limits import within
 from hankwatch.serve.auth import Door, is_loopback
+from hankwatch.serve.logins import COOKIE
 from hankwatch.serve.problems import problem, problem_of
 
 MAX_BODY_BYTES: Final = 256 * 1024
@@ -68,21 +69,25 @@ class Gate:
         headers = Headers(scope=scope)
         try:
             require_welcome(self._door, headers, scope["method"], scope["query_string"])
+            _require_page(headers, scope["method"])
         except HankwatchError as error:
             await problem_of(error)(scope, receive, send_safely)
             return
         if has_body(headers):
-            body = await self._body(headers, receive)
+            body = await self._body(headers, receive, _FORM if scope["path"] in FORMS else _JSON)
             if isinstance(body, Response):
                 await body(scope, receive, send_safely)
                 return
             receive = _replayed(body, receive)
         await self._app(scope, receive, send_safely)
 
-    async def _body(self, headers: Headers, receive: Receive) -> bytes | Response:
+    async def _body(self, headers: Headers, receive: Receive, media_type: str) -> bytes | Response:
         """A request's body, or why it is not taken."""
-        if headers.get("content-type", "").partition(";")[0].strip().lower() != _JSON:
-            return problem(415, "unsupported-media-type", "a body has to be JSON", hint=f"Content-Type: {_JSON}")
+        if headers.get("content-type", "").partition(";")[0].strip().lower() != media_type:
+            wanted = "JSON" if media_type == _JSON else "a form"
+            return problem(
+                415, "unsupported-media-type", f"a body has to be {wanted}", hint=f"Content-Type: {media_type}"
+            )
         try:
             body = await within(self._clock, BODY_S, partial(_read, receive))
         except TimeoutError:
@@ -96,6 +101,9 @@ class Gate:
         self.answers[method, getattr(scope.get("route"), "path", "other"), status] += 1
 
 
+FORMS: Final = frozenset({"/login", "/logout"})
+"""Paths that take a form of the console: a login works without a script."""
+_FORM: Final = "application/x-www-form-urlencoded"
 _JSON: Final = "application/json"
 _CLOSE: Final = {"Connection": "close"}
 
@@ -140,6 +148,13 @@ def require_welcome(door: Door, headers: Mapping[str, str], method: str, query: 
         raise CrossSite("this server answers to loopback names only", hint="call 127.0.0.1, or use a policy file")
     _require_same_site(headers, method)
     _require_no_secret(query)
+
+
+def _require_page(headers: Mapping[str, str], method: str) -> None:
+    """What acts with a browser's cookie comes from a page of ours, and says so."""
+    acts = method not in _SAFE and f"{COOKIE}=" in headers.get("cookie", "")
+    if acts and "origin" not in headers and headers.get("sec-fetch-site") != "same-origin":
+        raise CrossSite("a request with a login's cookie has to say which page it comes from")
 
 
 def _require_same_site(headers: Mapping[str, str], method: str) -> None:

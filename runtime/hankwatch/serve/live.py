@@ -34,6 +34,7 @@ SLOW_S: Final = 1.0
 """A client whose mailbox overflows while a batch takes it so long is closed."""
 BEAT_S: Final = 15.0
 """After so long without an event a client is told how far the journal is."""
+_LOOK_S: Final = 0.02
 _BATCH: Final = 200
 """Events that are read or sent at a time."""
 _BATCH_BYTES: Final = 256 * 1024
@@ -151,6 +152,29 @@ class Streams:
         for tail in self._tails.values():
             tail.close()
 
+    async def finish(self, within_s: float) -> None:
+        """Let clients be sent what their journals have now, as far as there is time for it."""
+        until_s = self.clock.monotonic() + within_s
+        while self.clock.monotonic() < until_s and (self.waiting or await anyio.to_thread.run_sync(self._is_behind)):
+            await self.clock.sleep(_LOOK_S)
+
+    def _is_behind(self) -> bool:
+        return any(tail.cursor < size_of(tail.journal) for tail in tuple(self._tails.values()))
+
+    @property
+    def closing(self) -> bool:
+        """The server ends, and every stream with it."""
+        return self._closing
+
+    @contextmanager
+    def counted(self, protocol: str) -> Iterator[None]:
+        """One more client of that protocol is there while this is entered."""
+        self.open[protocol] += 1
+        try:
+            yield
+        finally:
+            self.open[protocol] -= 1
+
     @property
     def waiting(self) -> int:
         """Events in all mailboxes."""
@@ -177,20 +201,19 @@ class Streams:
             protocol: Under which it is counted.
             until: The cursor where the stream ends; None for no end.
         """
-        self.open[protocol] += 1
         try:
-            start = await anyio.to_thread.run_sync(_last_cursor, journal)
-            with self._tail(journal, start) as tail:
-                async with aclosing(self._follow(tail, after, wanted, until)) as batches:
-                    async for batch in batches:
-                        self.sent[protocol] += sum(isinstance(item, Event) for item in batch)
-                        self.slow[protocol] += any(isinstance(item, Note) and item.reason == "slow" for item in batch)
-                        yield batch
+            with self.counted(protocol):
+                start = await anyio.to_thread.run_sync(_last_cursor, journal)
+                with self._tail(journal, start) as tail:
+                    async with aclosing(self._follow(tail, after, wanted, until)) as batches:
+                        async for batch in batches:
+                            self.sent[protocol] += sum(isinstance(item, Event) for item in batch)
+                            is_slow = any(isinstance(item, Note) and item.reason == "slow" for item in batch)
+                            self.slow[protocol] += is_slow
+                            yield batch
         except OSError as error:
             _LOG.warning("the journal %s cannot be read: %s", journal, error)
             yield [Note("closed", after, "failed")]
-        finally:
-            self.open[protocol] -= 1
 
     async def _follow(self, tail: Tail, after: int, wanted: Accepts, until: int | None) -> AsyncGenerator[Batch, None]:
         if after > tail.cursor and after > await anyio.to_thread.run_sync(size_of, tail.journal):

@@ -96,7 +96,9 @@ def _of_server(serving: Serving, gate: Gate) -> Iterator[Metric]:
 def _of_journals(serving: Serving) -> Iterator[Metric]:
     counted, unread_bytes, live = list[Counters](), 0, 0
     for followed in islice(serving.shelf.executions(), _EXECUTIONS):
-        unread_bytes += followed.catch_up()
+        before = followed.cursor
+        followed.catch_up()
+        unread_bytes += max(0, followed.cursor - before)
         counted.append(followed.counters)
         live += followed.live
     yield GaugeMetricFamily("hankwatch_live_runs", "Executions that a process is at.", live)

@@ -116,15 +116,20 @@ def problem(
     return Response(orjson.dumps(body), status, dict(headers or {}), MEDIA_TYPE)
 
 
-def problem_of(error: HankwatchError) -> Response:
-    """An error of the tree as a response; nothing of this machine stands in it."""
+def told_of(error: HankwatchError) -> tuple[int, str, str | None]:
+    """The status, the words and the hint for an error of the tree; nothing of this machine stands in them."""
     kinds = type(error).__mro__
     status = next(_STATUSES[kind] for kind in kinds if kind in _STATUSES)
-    hint = next((_HINTS[kind] for kind in kinds if kind in _HINTS), error.hint)
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR and not isinstance(error, TooManyStreams):
         _LOG.warning("a request failed: %s", error)
-        return problem(status, error.code, "something this server stands on failed; its log says what")
+        return status, "something this server stands on failed; its log says what", None
     detail = f"no run is named {error.name!r}" if isinstance(error, RunNotFound) else str(error)
+    return status, detail, next((_HINTS[kind] for kind in kinds if kind in _HINTS), error.hint)
+
+
+def problem_of(error: HankwatchError) -> Response:
+    """An error of the tree as a response."""
+    status, detail, hint = told_of(error)
     headers = {"WWW-Authenticate": "Bearer"} if status == HTTPStatus.UNAUTHORIZED else {}
     faults = list(error.faults) if isinstance(error, WatchInvalid) else None
     return problem(status, error.code, detail, hint=hint, faults=faults, headers=headers)

@@ -4,7 +4,7 @@ import logging
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -21,12 +21,15 @@ from hankwatch.runner.state import RunState, fold
 from hankwatch.runner.summary import is_live
 from hankwatch.serve.announced import Announced
 from hankwatch.serve.counters import Counters
+from hankwatch.serve.live import size_of
 from hankwatch.stream.reader import JournalReader
 
 _LOG = logging.getLogger(__name__)
 _KEPT: Final = 256
 """Executions whose folds are kept; the one that was asked for longest ago is folded anew when it is asked for."""
 _WARMED: Final = 20
+_AT_ONCE: Final = 1_000
+"""Events folded before others get a turn."""
 _MAX_RUNS: Final = 1_000
 """Of one journal, those that are told apart by where they begin."""
 
@@ -75,16 +78,31 @@ class Followed:
     def bad_lines(self) -> int:
         return self._reader.bad_lines
 
-    def catch_up(self) -> int:
-        """Fold what was written since; how many bytes that was."""
-        before = self.cursor
-        with self._lock, contain(self._note):
-            self.unreadable = None
-            if not self._is_same():
-                self._begin()
-            for event in self._reader.read(self.cursor):
-                self._take(event)
-        return self.cursor - before
+    def catch_up(self, goes_on: Callable[[], bool] = lambda: True) -> bool:
+        """Fold what was written since; False when there is more, because ``goes_on`` has said to stop.
+
+        Others may ask for the facts meanwhile: they get what is folded so far.
+        """
+        while True:
+            with self._lock, contain(self._note):
+                self.unreadable = None
+                if not self._is_same():
+                    self._begin()
+                count = 0
+                for event in islice(self._reader.read(self.cursor), _AT_ONCE):
+                    self._take(event)
+                    count += 1
+                if count == _AT_ONCE:
+                    if goes_on():
+                        continue
+                    return False
+            return True
+
+    @property
+    def share_read(self) -> float:
+        """How much of the journal is folded, from 0 to 1."""
+        size_bytes = size_of(self.journal)
+        return min(1.0, self.cursor / size_bytes) if size_bytes else 1.0
 
     def facts(self, run: str | None = None) -> RunFacts:
         """The facts of a run, by default of the latest one."""
@@ -165,22 +183,28 @@ class Shelf:
         for execution in executions(self.folder):
             yield self._follow(execution)
 
-    def find(self, name: str) -> Named:
+    def find(self, name: str, goes_on: Callable[[], bool] = lambda: True) -> Named:
         """What a whole id of an execution or run means, caught up; ``latest`` is the one that began last.
+
+        Args:
+            name: The id.
+            goes_on: Asked now and then whether to read on; see ``Followed.catch_up``.
 
         Raises:
             RunNotFound: nothing has it.
         """
+        named = self._named(name)
+        named.followed.catch_up(goes_on)
+        return named
+
+    def _named(self, name: str) -> Named:
         for followed in self.executions():
             if name in {"latest", followed.execution.name}:
-                followed.catch_up()
                 return Named(followed, None)
             if name in run_ids(followed.execution):
-                followed.catch_up()
                 return Named(followed, name)
         for followed in tuple(self._followed.values()):  # a run that started no agent has no folder
             if any(span.run == name for span in followed.spans):
-                followed.catch_up()
                 return Named(followed, name)
         raise RunNotFound(name, self.folder)
 

@@ -199,7 +199,7 @@ class RunView(View):
         return cls(
             execution=followed.execution.name,
             run=facts.run_id or None,
-            hank=_hank(followed),
+            hank=hank_of(followed),
             outcome="unreadable" if followed.unreadable else facts.status,
             reason=followed.unreadable or facts.reason,
             started_at=format_stamp(facts.began_ms) if facts.event_count else None,
@@ -338,7 +338,7 @@ def _counts(tally: Tally) -> dict[str, int]:
     return {share.name: share.count for share in tally}
 
 
-def _hank(followed: Followed) -> str | None:
+def hank_of(followed: Followed) -> str | None:
     """What people call it: the hank's folder or file, without where it lies."""
     path = str(followed.execution.meta.get("hankPath") or "")
     parts = path.rstrip("/").split("/")

@@ -1,0 +1,188 @@
+// The console's one script. The pages are complete without it; it keeps them fresh, says what happened, and knows keys.
+"use strict";
+
+const body = document.body;
+const main = document.getElementById("main");
+
+// --- parts: a page asks for itself again, and what has changed in it is swapped ---------------------------------
+
+let asking = false, askAgain = false, restUntil = 0;
+
+async function refresh() {
+  if (asking || document.hidden) { askAgain = true; return; }
+  asking = true;
+  askAgain = false;
+  const wait = restUntil - performance.now();
+  if (wait > 0) await new Promise((done) => setTimeout(done, wait));
+  const began = performance.now();
+  try {
+    const answer = await fetch(location.pathname + location.search, { headers: { Accept: "text/html" } });
+    if (answer.redirected) { location.reload(); return; }
+    if (answer.ok) swap(new DOMParser().parseFromString(await answer.text(), "text/html"));
+  } catch { /* the server is away; the stream says so */ }
+  // A page that is dear to make is made less often.
+  const took = performance.now() - began;
+  restUntil = performance.now() + Math.max(700, 4 * took);
+  asking = false;
+  if (askAgain || main.querySelector(".reading")) refresh();
+}
+
+function swap(fresh) {
+  for (const part of main.querySelectorAll("[data-part]")) {
+    const next = fresh.getElementById(part.id);
+    if (!next || next.isEqualNode(part) || part.contains(document.activeElement) && isTyping(document.activeElement)) continue;
+    const known = new Set([...part.querySelectorAll("[data-key]")].map((one) => one.dataset.key));
+    const open = new Set([...part.querySelectorAll("details[open]")].map((one, at) => one.id || at));
+    const scrolls = new Map([...part.querySelectorAll("[id]")].filter((one) => one.scrollTop).map((one) => [one.id, one.scrollTop]));
+    const focused = part.contains(document.activeElement) ? addressOf(document.activeElement) : null;
+    part.replaceChildren(...document.importNode(next, true).childNodes);
+    for (const [at, one] of [...part.querySelectorAll("details")].entries()) one.open ||= open.has(one.id || at);
+    for (const [id, top] of scrolls) { const one = document.getElementById(id); if (one) one.scrollTop = top; }
+    if (known.size) for (const one of part.querySelectorAll("[data-key]")) one.classList.toggle("new", !known.has(one.dataset.key));
+    if (focused) [...part.querySelectorAll("a[href], button, [tabindex]")].find((one) => addressOf(one) === focused)?.focus();
+  }
+  document.title = fresh.title;
+  enliven();
+}
+
+const isTyping = (one) => one.matches("input, textarea, select") || one.isContentEditable;
+const addressOf = (one) => one.id || one.getAttribute("href") || one.textContent;
+
+// --- the live stream ---------------------------------------------------------------------------------------------
+
+function listen(address) {
+  const state = document.querySelector("[data-link-state]"), words = document.querySelector("[data-link-words]");
+  const wanted = new Set((body.dataset.parts || "").split(" "));
+  const stream = new EventSource(address);
+  let wasLost = false;
+  stream.onopen = () => {
+    state.hidden = false;
+    state.classList.remove("lost");
+    words.textContent = "live";
+    if (wasLost) refresh();
+    wasLost = false;
+  };
+  stream.onerror = () => {
+    wasLost = true;
+    state.hidden = false;
+    state.classList.add("lost");
+    words.textContent = "not connected";
+  };
+  stream.addEventListener("changed", (message) => { if (wanted.has(message.data)) refresh(); });
+  stream.addEventListener("notice", (message) => toast(JSON.parse(message.data)));
+  addEventListener("pagehide", () => stream.close());
+}
+
+document.addEventListener("visibilitychange", () => { if (!document.hidden && askAgain) refresh(); });
+
+// --- toasts ------------------------------------------------------------------------------------------------------
+
+// { title, text, look: "good" | "warn" | "bad", href }: all of it is text.
+function toast(said) {
+  const one = document.createElement("div");
+  one.className = `toast ${["good", "warn", "bad"].includes(said.look) ? said.look : ""}`;
+  const title = document.createElement(said.href && said.href.startsWith("/") ? "a" : "strong");
+  title.textContent = said.title;
+  if (title.tagName === "A") title.setAttribute("href", said.href);
+  const close = document.createElement("button");
+  close.type = "button";
+  close.className = "plain";
+  close.textContent = "×";
+  close.setAttribute("aria-label", "Dismiss");
+  close.onclick = () => one.remove();
+  const text = document.createElement("p");
+  text.textContent = said.text || "";
+  one.append(title, close, text);
+  const all = document.querySelector("[data-toasts]");
+  all.append(one);
+  while (all.children.length > 5) all.firstElementChild.remove();
+  setTimeout(() => one.remove(), 12000);
+}
+
+// --- what acts: buttons with data-post, forms with data-send ------------------------------------------------------
+
+// data-post="/api/…" data-body='{…}' data-method data-asks: sends JSON, then refreshes or follows data-then.
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("[data-post]");
+  if (!button || button.disabled) return;
+  if (button.dataset.asks && !confirm(button.dataset.asks)) return;
+  button.disabled = true;
+  await send(button.dataset.method || "POST", button.dataset.post, button.dataset.body, button.dataset.then);
+  button.disabled = false;
+});
+
+async function send(method, address, json, then) {
+  try {
+    const headers = json ? { "Content-Type": "application/json" } : {};
+    const answer = await fetch(address, { method, headers, body: json || undefined });
+    const said = answer.status === 204 ? {} : await answer.json().catch(() => ({}));
+    if (!answer.ok) {
+      toast({ title: said.detail || `It failed (${answer.status})`, text: (said.faults || []).slice(1).join("; ") || said.hint, look: "bad" });
+      return null;
+    }
+    if (said.message) toast({ title: said.message, look: "good" });
+    if (then) location.assign(then);
+    else refresh();
+    return said;
+  } catch {
+    toast({ title: "The server cannot be reached", text: "Nothing was sent, or its answer was lost.", look: "bad" });
+    return null;
+  }
+}
+
+// --- small comforts, applied again to whatever was swapped in -----------------------------------------------------
+
+function enliven() {
+  for (const one of document.querySelectorAll("[data-scripted], [data-filters], [data-help]")) one.hidden = false;
+  for (const one of document.querySelectorAll("[data-ago]")) {
+    one.title = one.dateTime;
+    one.textContent = ago(one.dateTime);
+  }
+  document.querySelectorAll("[data-filters]").forEach(filterRows);
+}
+
+function ago(stamp) {
+  const seconds = (Date.now() - Date.parse(stamp)) / 1000;
+  const ahead = seconds < 0 ? "in " : "", behind = seconds < 0 ? "" : " ago";
+  const size = Math.abs(seconds);
+  for (const [unit, length] of [["d", 86400], ["h", 3600], ["min", 60]]) if (size >= length) return `${ahead}${Math.round(size / length)} ${unit}${behind}`;
+  return size < 5 ? "now" : `${ahead}${Math.round(size)} s${behind}`;
+}
+setInterval(() => { if (!document.hidden) for (const one of document.querySelectorAll("[data-ago]")) one.textContent = ago(one.dateTime); }, 5000);
+
+function filterRows(frame) {
+  const words = frame.querySelector("[data-filter]").value.toLowerCase().split(/\s+/);
+  for (const row of document.querySelectorAll(frame.dataset.filters)) {
+    const text = row.textContent.toLowerCase();
+    row.hidden = !words.every((word) => text.includes(word));
+  }
+}
+document.addEventListener("input", (event) => { const frame = event.target.closest("[data-filters]"); if (frame) filterRows(frame); });
+
+// --- keys ----------------------------------------------------------------------------------------------------------
+
+const keys = document.querySelector("[data-keys]");
+let afterG = false;
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (isTyping(event.target)) { if (event.key === "Escape") event.target.blur(); return; }
+  const run = body.dataset.run;
+  const places = { r: "/", w: "/watches", ...(run && { o: run, e: `${run}/events`, s: `${run}/sentinels`, p: `${run}/playground` }) };
+  if (afterG && places[event.key]) { afterG = false; location.assign(places[event.key]); return; }
+  afterG = event.key === "g";
+  if (event.key === "/") {
+    const field = document.querySelector("[data-filter]");
+    if (field) { event.preventDefault(); field.focus(); field.select(); }
+  } else if (event.key === "?") keys.showModal();
+  else if (event.key === "j" || event.key === "k") {
+    const rows = [...main.querySelectorAll("[data-row]")].filter((row) => row.offsetParent);
+    const at = rows.indexOf(document.activeElement) + (event.key === "j" ? 1 : -1);
+    rows[Math.max(0, Math.min(at, rows.length - 1))]?.focus();
+  }
+});
+document.querySelector("[data-help]")?.addEventListener("click", () => keys.showModal());
+
+enliven();
+if (body.dataset.live) listen(body.dataset.live);
+if (main.querySelector(".reading")) refresh();

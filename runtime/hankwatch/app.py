@@ -57,6 +57,7 @@ from hankwatch.stream.journal import Journal
 from hankwatch.stream.lock import holder, lock_path
 from hankwatch.stream.reader import JournalReader
 from hankwatch.stream.stream import EventStream
+from hankwatch.watches.metrics import WatchMetrics
 
 _LOG = logging.getLogger(__name__)
 
@@ -72,6 +73,10 @@ class LiveRun:
     """Takes what keys and connections ask for."""
     settings: Settings
     clock: Clock
+    watch_metrics: WatchMetrics
+    """Counts what the watches of its execution do."""
+    name_port: Callable[[int], None]
+    """Told where this process serves the run, which the lock file says then."""
     _run: Run
     _failure: "_Failure"
 
@@ -301,7 +306,8 @@ async def open_run(
             desk,
             options.wake,
         )
-        yield LiveRun(execution, stream, control, orders, settings, clock, run, failure)
+        metrics, name_port = watches.metrics, journal.name_port
+        yield LiveRun(execution, stream, control, orders, settings, clock, metrics, name_port, run, failure)
 
 
 async def retry_sentinels(

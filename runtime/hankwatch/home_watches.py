@@ -1,19 +1,22 @@
 """The watches of a run's own execution: opened once somebody has armed one, and not loaded before (design rule 10)."""
 
+import json
 import logging
+import re
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 import anyio.to_thread
 from anyio.abc import TaskStatus
 
+from hankwatch.config.layers import leaves
 from hankwatch.core.clock import Clock
-from hankwatch.core.errors import HankwatchError, StoreFailed, UsageError, WatchNotFound
+from hankwatch.core.errors import ConfigError, HankwatchError, StoreFailed, UsageError, WatchNotFound
 from hankwatch.core.redaction import Redactor
 from hankwatch.core.tasks import task_group
 from hankwatch.llm.client import ModelClient
@@ -21,16 +24,20 @@ from hankwatch.processes.limits import ends_within
 from hankwatch.runner.wakes import Wake, WakeDesk, WatchJournal
 from hankwatch.settings import Settings
 from hankwatch.watches.authority import operator
+from hankwatch.watches.metrics import WatchMetrics
 from hankwatch.watches.settings import WatchesSettings
 from hankwatch.watches.watch import Status
 
 if TYPE_CHECKING:
+    from hankwatch.watches.authority import Authorizer
     from hankwatch.watches.deliveries import Deliverer
     from hankwatch.watches.engine import WatchEngine
     from hankwatch.watching import Watching
 
 _LOG = logging.getLogger(__name__)
 FILE: Final = "watches.db"
+_SQLITE: Final = "sqlite:///"
+_PASSWORD: Final = re.compile(r"(?<=[?&])password=[^&]*&?|(?<=//)(?P<user>[^/@:]*):[^@/]*(?=@)")
 LOOK_S: Final = 2.0
 """How often a run looks whether somebody has armed a watch, and an engine which executions there are."""
 OPENING_S: Final = 10.0
@@ -56,6 +63,7 @@ class HomeWatches:
     on_failure: Callable[[HankwatchError], None]
     """Told why they cannot be opened; the run goes on without them."""
     model: ModelClient | None = None
+    metrics: WatchMetrics = field(default_factory=WatchMetrics)
     _watching: "Watching | None" = None
     _deliverer: "Deliverer | None" = None
     _waker: "Deliverer | None" = None
@@ -141,7 +149,7 @@ class HomeWatches:
                 assert self._deliverer is not None
                 for part in (self._engine().run, self._deliverer.run, self._watching.listener().run):
                     tasks.start_soon(part)
-        except (StoreFailed, UsageError) as error:
+        except (StoreFailed, UsageError, ConfigError) as error:
             self.on_failure(error)
             self._is_open.set()
             if not is_told:
@@ -159,6 +167,8 @@ class HomeWatches:
             home=self.root,
             redactor=self.redactor,
             model=self.model,
+            authorizer=await anyio.to_thread.run_sync(_authorizer, self.settings.serve.policy_file),
+            metrics=self.metrics,
         )
         async with opened as watching:
             scope = Scope(frozenset({str(self.root)}), homeless=False, is_held=True)
@@ -188,6 +198,44 @@ class HomeWatches:
             pass
 
 
+def agent_variables(settings: Settings, environ: Mapping[str, str]) -> dict[str, str]:
+    """What lets an agent's own ``hankwatch watch …`` find the watches of its run under the same rules, as variables.
+
+    Its environment has neither our variables nor, perhaps, our home directory. A password is not handed on.
+    """
+    usual = dict(leaves(Settings().watches.model_dump(mode="json")))
+    said: dict[str, Any] = {
+        "_".join(("watches", *name)): value
+        for name, value in leaves(settings.watches.model_dump(mode="json"))
+        if value != usual[name]
+    }
+    with suppress(UsageError):  # no home directory: no watches
+        said["watches_store"] = _shown_to_agents(store_address(settings.watches, environ))
+    if settings.serve.policy_file is not None:
+        said["serve_policy_file"] = str(Path(settings.serve.policy_file).expanduser().absolute())
+    return {
+        f"HANKWATCH_{name}".upper(): value if isinstance(value, str) else json.dumps(value)
+        for name, value in said.items()
+    }
+
+
+def _shown_to_agents(address: str) -> str:
+    """An agent stands elsewhere, and knows no passwords."""
+    path = address.removeprefix(_SQLITE)
+    if "://" not in path:
+        return str(Path(path).expanduser().absolute())
+    return _PASSWORD.sub(r"\g<user>", address)
+
+
+def _authorizer(policy: str | None) -> "Authorizer | None":
+    """Who may do what where the settings name a policy file; else everybody on this machine."""
+    if policy is None:
+        return None
+    from hankwatch.serve.policy import PolicyAuthorizer, PolicyFile
+
+    return PolicyAuthorizer(PolicyFile(Path(policy).expanduser()))
+
+
 def store_address(settings: WatchesSettings, environ: Mapping[str, str]) -> str:
     """The database of the watches: as set, or one file in the user's state folder.
 
@@ -208,5 +256,5 @@ def has_store(settings: WatchesSettings, environ: Mapping[str, str]) -> bool:
         address = store_address(settings, environ)
     except UsageError:
         return False
-    path = address.removeprefix("sqlite:///")
+    path = address.removeprefix(_SQLITE)
     return "://" in path or Path(path).expanduser().exists()

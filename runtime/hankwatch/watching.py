@@ -35,6 +35,7 @@ from hankwatch.watches.deliveries import Deliverer, Journals, Sessions, plugin_h
 from hankwatch.watches.engine import WatchEngine
 from hankwatch.watches.evaluator import Evaluator
 from hankwatch.watches.feed import Feed
+from hankwatch.watches.metrics import WatchMetrics
 from hankwatch.watches.notify import Listener
 from hankwatch.watches.outbox import Outbox, instant
 from hankwatch.watches.policies import Caps
@@ -170,6 +171,7 @@ async def open_watching(
     redactor: Redactor | None = None,
     model: ModelClient | None = None,
     authorizer: Authorizer | None = None,
+    metrics: WatchMetrics | None = None,
 ) -> AsyncIterator[Watching]:
     """The watches, opened; makes the store when there is none.
 
@@ -181,6 +183,7 @@ async def open_watching(
         redactor: Goes over what checks see; default: one that knows the secrets of ``environ``.
         model: Answers for the judge instead of the providers.
         authorizer: Says who may do what; default: everybody on this machine may what they may have armed.
+        metrics: Counts what is decided, beside others that count there; default: its own.
 
     Raises:
         UsageError: the store cannot be meant, or was made by another version.
@@ -200,6 +203,7 @@ async def open_watching(
         store = WatchStore(database, _caps(watches.caps), max_fires_per_day=watches.max_wakes)
         verifiers = Verifiers(checks, clock, harmless(environ, settings.redaction.variables), redactor)
         evaluator = Evaluator(store, verifiers, authorizer or LocalAuthorizer(), clock, lambda: instant(time.now_ms()))
+        evaluator.metrics = metrics or evaluator.metrics
         service = WatchService(
             store,
             Outbox(database),

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tests.support.cli import Cli
 from tests.support.hanks import codon, hank, sentinel
@@ -39,14 +40,15 @@ INIT = {"type": "system", "subtype": "init", "session_id": "s", "model": "m"}
 
 
 @contextmanager
-def live_run(cli: Cli) -> Iterator[LiveRun]:
+def live_run(cli: Cli, *arguments: object, **options: Any) -> Iterator[LiveRun]:
     """A run whose agent has said its first line; killed at the end if it still lives."""
     pipe, root = cli.cwd / "agent.pipe", cli.cwd / "execution"
     os.mkfifo(pipe)
     attached = [{"sentinelConfig": sentinel("observer", model="builtin/echo")}]
     whole = hank(codon("build", agent=f"exec:cat {pipe}", sentinels=attached))
     (cli.cwd / "hank.json").write_text(json.dumps(whole))
-    with cli.start("run", "--execution", root, stdout=subprocess.DEVNULL) as process:
+    options = {"stdout": subprocess.DEVNULL, **options}
+    with cli.start("run", "--execution", root, *arguments, **options) as process:
         agent = os.open(pipe, os.O_WRONLY)  # waits for the agent to open its end
         run = LiveRun(process, root, agent)
         try:

@@ -1,10 +1,11 @@
 """``run`` and ``demo``: carry out a hank, show it, say what its sentinels wrote."""
 
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import anyio
 from rich.console import Console
@@ -28,19 +29,22 @@ from hankwatch.pages.words import money
 from hankwatch.runner.run import RunResult
 from hankwatch.runner.state import latest
 
+if TYPE_CHECKING:
+    from hankwatch.cli.run_server import RunServer
+
 _NAMES_CHARS = 200
 """Of a list of codons; the journal and ``--json`` have all."""
 
 
-def run(options: RunOptions, *, headless: bool, as_json: bool, verbose: int) -> int:
+def run(options: RunOptions, look: "Look", server: "RunServer | None" = None) -> int:
     """Carry out a hank; 0 when every codon succeeded, 1 when one failed, 130 when interrupted."""
-    return anyio.run(_run, options, _Look(headless=headless, as_json=as_json, verbose=verbose))
+    return anyio.run(_run, options, look, server)
 
 
 def demo(execution: Path | None, *, verbose: int) -> int:
     """Carry out the shipped hank and say where to look."""
     options = RunOptions(resource("fixtures", "demo", "hank.json"), execution=execution)
-    code = anyio.run(_run, options, _Look(verbose=verbose))
+    code = run(options, Look(verbose=verbose))
     if code == 0 and verbose >= 0:
         output.stdout().print(
             "\nThis was a recorded agent; its sentinels, their prompts and reports were real. Next:\n"
@@ -53,7 +57,7 @@ def demo(execution: Path | None, *, verbose: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
+class Look:
     """How a run is shown."""
 
     headless: bool = False
@@ -61,7 +65,7 @@ class _Look:
     verbose: int = 0
 
 
-async def _run(options: RunOptions, look: _Look) -> int:
+async def _run(options: RunOptions, look: Look, server: "RunServer | None") -> int:
     console = output.people(as_json=look.as_json)
     screen = Screen(lambda count: _say(console, f"{count} lines are not shown; `hankwatch tail` shows every event"))
     tty = Tty(shows_view=lambda: console.is_alt_screen)
@@ -78,12 +82,16 @@ async def _run(options: RunOptions, look: _Look) -> int:
                     stops.began(live)
                     if look.verbose >= 0:
                         tell(f"Running {live.execution.meta.get('hankPath')} in {output.shown_path(_root(live))}")
-                    async with _shown(live, look, console=console, screen=screen, stops=stops, tty=tty):
-                        result = await live.carry_out()
-                    stops.ended(0 if result.success else 1)
-                    # Before closing: what hangs there must not keep anybody from the reports.
-                    summary = partial(_summarise, result, live, as_json=look.as_json, console=console)
-                    screen.show(summary, even_when_full=True)
+                    async with nullcontext() if server is None else server.over(live):
+                        if server is not None:
+                            _tell_address(server.address, live, look, tell)
+                        address = "" if server is None else f", {server.address}"
+                        async with _shown(live, look, address, console=console, screen=screen, stops=stops, tty=tty):
+                            result = await live.carry_out()
+                        stops.ended(0 if result.success else 1)
+                        # Before closing: what hangs there must not keep anybody from the reports.
+                        summary = partial(_summarise, result, live, as_json=look.as_json, console=console)
+                        screen.show(summary, even_when_full=True)
                 stops.closed()
                 await screen.finish()
                 tasks.cancel_scope.cancel()
@@ -97,9 +105,16 @@ async def _run(options: RunOptions, look: _Look) -> int:
     return 0 if result.success else 1
 
 
+def _tell_address(address: str, live: LiveRun, look: Look, tell: Callable[[str], None]) -> None:
+    if look.as_json:
+        output.print_json({"address": address, "execution": str(_root(live))})
+    if look.verbose >= 0:
+        tell(f"Serving it at {address} until it ends")
+
+
 @asynccontextmanager
 async def _shown(
-    live: LiveRun, look: _Look, *, console: Console, screen: Screen, stops: Stops, tty: Tty
+    live: LiveRun, look: Look, address: str, *, console: Console, screen: Screen, stops: Stops, tty: Tty
 ) -> AsyncIterator[None]:
     """While the body runs its events are to be seen: in a view, as lines, or not at all."""
     if not _has_view(console, look):
@@ -108,7 +123,7 @@ async def _shown(
         yield
         return
     hank = Path(str(live.execution.meta.get("hankPath"))).parent.name
-    view = View(f"{hank} in {_root(live).name}", planned(live.hank), live.state)
+    view = View(f"{hank} in {_root(live).name}{address}", planned(live.hank), live.state)
     async with Live(live, view, console=console, screen=screen, stops=stops, tty=tty).shown():
         yield
 
@@ -117,7 +132,7 @@ def _root(live: LiveRun) -> Path:
     return live.execution.layout.root
 
 
-def _has_view(console: Console, look: _Look) -> bool:
+def _has_view(console: Console, look: Look) -> bool:
     """On a terminal, unless somebody asked for lines, for JSON or for silence."""
     wanted = look.verbose == 0 and not look.headless and not look.as_json
     return wanted and console.is_terminal and not console.is_dumb_terminal

@@ -3,12 +3,14 @@
 import asyncio
 import os
 import signal
+import webbrowser
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Final
 
 import anyio
@@ -50,15 +52,16 @@ class Given:
         return [Flag(f"serve.{name}", value, flag) for name, value, flag in values if value is not None]
 
 
-def serve(folder: Path | None, given: Given, *, config: Path | None, as_json: bool, verbose: int) -> int:
+def serve(
+    folder: Path | None, given: Given, *, config: Path | None, as_json: bool, verbose: int, opens: bool = False
+) -> int:
     """Serve until interrupted; 130 then.
 
     Raises:
         UsageError: the folder is none, or others than this machine could call and nothing says who may.
         AddressTaken: the address cannot be listened on.
     """
-    if find_spec("fastapi") is None or find_spec("uvicorn") is None:
-        raise UsageError("this needs packages that are not installed", hint="pip install 'hankwatch[serve]'")
+    require_packages()
     if folder is not None and not folder.is_dir():
         raise UsageError(f"{folder} is no folder", hint="name an execution directory, or a folder of them")
     from hankwatch.serve.auth import open_door
@@ -68,21 +71,39 @@ def serve(folder: Path | None, given: Given, *, config: Path | None, as_json: bo
     settings, environ = cli_settings(config, given.flags())
     door = open_door(settings.serve.bind, settings.serve.policy_file)
     with listen(settings.serve.bind, settings.serve.port) as listening:
-        shown = _Shown(as_json=as_json, is_quiet=verbose < 0)
+        shown = _Shown(as_json=as_json, is_quiet=verbose < 0, opens=opens)
         serving = partial(_serve, folder, settings, environ, config=config, door=door, listening=listening, shown=shown)
         return anyio.run(serving)
+
+
+def require_packages() -> None:
+    """Refuse to begin what cannot be served.
+
+    Raises:
+        UsageError: the extra is not installed.
+    """
+    if find_spec("fastapi") is None or find_spec("uvicorn") is None:
+        raise UsageError("this needs packages that are not installed", hint="pip install 'hankwatch[serve]'")
 
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
     as_json: bool
     is_quiet: bool
+    opens: bool
+    """In a browser too."""
 
     def address(self, address: str, folder: Path) -> None:
         where = output.shown_path(folder)
         if self.as_json:
             output.print_json({"address": address, "folder": str(folder.absolute())})
         self.say(f"Serving {where} at {address}; Ctrl-C ends it")
+        if self.opens:
+            Thread(target=self._open, args=(address,), daemon=True).start()  # a browser may take its time
+
+    def _open(self, address: str) -> None:
+        if not webbrowser.open(address):
+            self.say("No browser could be opened; open the address yourself")
 
     def say(self, line: str) -> None:
         if not self.is_quiet:

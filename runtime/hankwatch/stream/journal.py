@@ -76,6 +76,11 @@ class Journal:
         with suppress(OSError):
             self._lock.name_run(run)
 
+    def name_port(self, port: int) -> None:
+        """Let the lock say where this process serves its run; a disk that cannot take it leaves it out."""
+        with suppress(OSError):
+            self._lock.name_port(port)
+
     @property
     def dirty(self) -> bool:
         """Whether something appended still waits for a sync."""

@@ -10,7 +10,7 @@ import json
 import os
 import time
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
@@ -35,7 +35,7 @@ class Holder:
     start_time: str = ""
     """When it took the lock: UTC, ISO-8601."""
     port: int | None = None
-    """Where it serves its console, or None."""
+    """Where it serves its run on this machine, or None."""
 
     def __str__(self) -> str:
         if not self.pid:
@@ -76,9 +76,10 @@ class OwnerLock:
     Children do not inherit it: the descriptor closes on exec, and children are exec'ed, never forked.
     """
 
-    def __init__(self, path: Path, fd: int) -> None:
+    def __init__(self, path: Path, fd: int, holder: Holder) -> None:
         self.path = path
         self._fd = fd
+        self._holder = holder
 
     @classmethod
     def acquire(cls, path: Path, *, run: str = "", wait_s: float = ACQUIRE_S) -> Self:
@@ -93,12 +94,13 @@ class OwnerLock:
             fd = open_locked(path, wait_s=wait_s)
         except OSError as error:
             raise InfrastructureError(f"the lock {path} cannot be opened: {error.strerror}") from error
+        me = Holder(os.getpid(), run, _now())
         try:
-            _name_holder(fd, run)
+            _name_holder(fd, me)
         except BaseException:
             os.close(fd)
             raise
-        return cls(path, fd)
+        return cls(path, fd, me)
 
     def name_run(self, run: str) -> None:
         """Say that the holder carries out another run from now on.
@@ -106,7 +108,19 @@ class OwnerLock:
         Raises:
             OSError: the file cannot be written.
         """
-        _name_holder(self._fd, run)
+        self._name(replace(self._holder, run=run, start_time=_now()))
+
+    def name_port(self, port: int) -> None:
+        """Say where the holder serves its run.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        self._name(replace(self._holder, port=port))
+
+    def _name(self, holder: Holder) -> None:
+        self._holder = holder
+        _name_holder(self._fd, holder)
 
     def release(self) -> None:
         """Let go; safe to call twice."""
@@ -154,8 +168,12 @@ def _try_lock(fd: int) -> bool:
     return True
 
 
-def _name_holder(fd: int, run: str) -> None:
-    me = {"pid": os.getpid(), "run": run, "startTime": datetime.now(UTC).isoformat(timespec="seconds"), "port": None}
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _name_holder(fd: int, holder: Holder) -> None:
+    me = {"pid": holder.pid, "run": holder.run, "startTime": holder.start_time, "port": holder.port}
     line = json.dumps(me).encode() + b"\n"
     # One write over the old content, then the cut: whoever reads in between finds a whole first line.
     os.pwrite(fd, line, 0)

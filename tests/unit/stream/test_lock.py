@@ -114,3 +114,13 @@ def test_a_lock_file_that_is_deleted_again_and_again_is_given_up_on(
     monkeypatch.setattr("hankwatch.stream.lock.leads_to", lambda _path, _fd: False)
     with pytest.raises(JournalLocked):
         OwnerLock.acquire(tmp_path / "a.lock", wait_s=0)
+
+
+def test_the_lock_keeps_its_port_when_the_process_goes_on_with_another_run(tmp_path: Path) -> None:
+    lock = OwnerLock.acquire(tmp_path / "runtime.lock", run="one")
+    lock.name_port(8765)
+    lock.name_run("two")
+    held = holder(tmp_path / "runtime.lock")
+    lock.release()
+    assert held is not None
+    assert (held.run, held.port) == ("two", 8765)

@@ -1,9 +1,10 @@
 """Commands that run hanks and steer runs: signatures and help."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 import typer
+from typer.core import TyperCommand
 
 from hankwatch.cli.commands.application import Config, Json, app, verbosity
 
@@ -30,7 +31,28 @@ def init(
     raise typer.Exit(commands.init(folder, as_json=as_json))
 
 
-@app.command()
+class _Run(TyperCommand):
+    """Understands ``--serve`` without a port, which typer's options do not."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, _with_port(args))
+
+
+def _with_port(arguments: list[str]) -> list[str]:
+    """``--serve`` is followed by a port, or by whatever else; an end of options ends that."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    written = list[str]()
+    for number, argument in enumerate(arguments):
+        is_bare = argument == "--serve" and number < end and not "".join(arguments[number + 1 : number + 2]).isdecimal()
+        written.append(f"--serve={AS_SET}" if is_bare else argument)
+    return written
+
+
+AS_SET: Final = -1
+"""The port that settings say."""
+
+
+@app.command(cls=_Run)
 def run(
     context: typer.Context,
     hank: Annotated[Path, typer.Argument(help="A hank.json, or the folder that holds one.")] = Path(),
@@ -50,6 +72,10 @@ def run(
     wake: Annotated[
         bool, typer.Option("--wake", help="Only the turns that watches of this --execution ask for.")
     ] = False,
+    serve: Annotated[
+        int | None,
+        typer.Option(metavar="[PORT]", help="Serve the run over HTTP meanwhile; 0 for any free port."),
+    ] = None,
     config: Config = None,
     as_json: Json = False,
 ) -> None:
@@ -71,7 +97,15 @@ def run(
         autostart=False if no_autostart else None,
         wake=wake,
     )
-    raise typer.Exit(commands.run(options, headless=headless, as_json=as_json, verbose=verbosity(context)))
+    look = commands.Look(headless=headless, as_json=as_json, verbose=verbosity(context))
+    if serve is None:
+        raise typer.Exit(commands.run(options, look))
+    from hankwatch.cli import serve as server
+
+    server.require_packages()
+    from hankwatch.cli.run_server import run_server
+
+    raise typer.Exit(commands.run(options, look, run_server(None if serve == AS_SET else serve, config)))
 
 
 @app.command()

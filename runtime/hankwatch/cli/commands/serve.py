@@ -18,6 +18,7 @@ def serve(
     bind: Annotated[str | None, typer.Option(help="Address to listen on (127.0.0.1).")] = None,
     port: Annotated[int | None, typer.Option(help="Port; 0 for any that is free (0).")] = None,
     policy: Annotated[Path | None, typer.Option(help="Who may do what; needed beyond loopback.")] = None,
+    opens: Annotated[bool, typer.Option("--open", help="Open the address in a browser.")] = False,
     config: Config = None,
     as_json: Json = False,
 ) -> None:
@@ -25,4 +26,5 @@ def serve(
     from hankwatch.cli import serve as commands
 
     given = commands.Given(bind, port, policy)
-    raise typer.Exit(commands.serve(folder, given, config=config, as_json=as_json, verbose=verbosity(context)))
+    code = commands.serve(folder, given, config=config, as_json=as_json, verbose=verbosity(context), opens=opens)
+    raise typer.Exit(code)

@@ -30,7 +30,7 @@ from hankwatch.events.run import ErrorEvent
 from hankwatch.hank.load import LoadedHank
 from hankwatch.hank.model import Hank
 from hankwatch.hank.templates import template_faults
-from hankwatch.home_watches import HomeWatches
+from hankwatch.home_watches import HomeWatches, agent_variables
 from hankwatch.llm.calls import CallLog
 from hankwatch.llm.client import ModelClient
 from hankwatch.llm.router import ModelRouter
@@ -225,6 +225,7 @@ async def open_run(
         environ=environ,
         layout=layout,
         default_watchdog=default_watchdog(),
+        orientation=agent_variables(settings, environ),
     )
     redactor = settings.redaction.redactor(_all_variables(environ, jobs))
     run_id = _run_id(clock)

@@ -21,8 +21,8 @@ from hankwatch.runner.summary import latest_outcome
 from hankwatch.settings import load_settings
 from hankwatch.watches.authority import Principal, Standing, operator
 from hankwatch.watches.delivery import Channel
-from hankwatch.watches.depth import turn_depth
 from hankwatch.watches.requests import read_request
+from hankwatch.watches.turn import Turn
 from hankwatch.watching import Watching, open_watching
 
 GOOD: list[list[Any]] = [
@@ -80,6 +80,12 @@ class Here:
         async with self.watches() as watching:
             return [one.status.value for one in watching.outbox.find(channel=Channel.WAKE)]
 
+    def turn(self) -> Turn:
+        """What the latest turn's agent was given to know of itself."""
+        turn = Turn.of(self.agent.calls()[-1]["env"])
+        assert turn is not None
+        return turn
+
     def prompts(self) -> list[str]:
         """What each turn of the agent was told."""
         return [call["stdin"]["message"]["content"][0]["text"] for call in self.agent.calls()]
@@ -129,17 +135,18 @@ async def test_a_woken_turn_arms_one_follow_up_and_no_deeper_one(tmp_path: Path)
         "verifier": {"type": "document", "path": "done"},
         "id": "follow-up",
     }
-    depths = [turn_depth(here.agent.calls()[-1]["env"])]
+    depths = [here.turn().depth]
     await here.fire(await here.arm())
     await here.run(wake=True)
-    depths.append(turn_depth(here.agent.calls()[-1]["env"]))
+    depths.append(here.turn().depth)
     async with here.watches() as watching:
         armed = await watching.service.create_watch(AGENT, read_request(follow_up), depth=depths[-1])
     await here.fire(armed.watch.id, "v1.2.4")
     ran = await here.run(wake=True)
-    depths.append(turn_depth(here.agent.calls()[-1]["env"]))
+    depths.append(here.turn().depth)
 
     assert depths == [0, 1, 2]
+    assert (here.turn().session, here.turn().home) == ("one", str(here.root.resolve()))
     assert [event.data["details"]["depth"] for event in of_code(ran, "wake")] == [1, 2]
     async with here.watches() as watching:
         with pytest.raises(WatchInvalid, match="arms no further one"):

@@ -1,12 +1,11 @@
 """``watch …``: what people ask of watches, over the store (spec watches 5)."""
 
 import json
-import os
 import re
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -16,19 +15,17 @@ import anyio
 from hankwatch.cli import output
 from hankwatch.cli import watch_lines as lines
 from hankwatch.cli.settings import cli_settings
+from hankwatch.cli.watch_asker import Asker
 from hankwatch.config.source import Document
 from hankwatch.core.clock import SystemClock
 from hankwatch.core.errors import ConfigError, UsageError, WatchInvalid, WatchNotFound
 from hankwatch.home_watches import has_store
-from hankwatch.options import base_dir
-from hankwatch.runner.execution import find_run
-from hankwatch.watches.authority import operator
-from hankwatch.watches.depth import turn_depth
+from hankwatch.watches.authority import Principal, operator
 from hankwatch.watches.files import placed, read_watch, read_watches
 from hankwatch.watches.requests import WatchRequest, read_edit, read_request
 from hankwatch.watches.scope import Scope
-from hankwatch.watches.service import described
-from hankwatch.watches.specs import CommandSpec, DocumentSpec, EventSpec
+from hankwatch.watches.service import WatchService, described
+from hankwatch.watches.turn import Turn
 from hankwatch.watches.watch import Outcome, Status, Watch
 from hankwatch.watching import Watching, open_watching
 
@@ -96,6 +93,30 @@ class Asked:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Here:
+    """The watches that a command is about, and who asks."""
+
+    watching: Watching
+    asker: Asker
+    root: Path | None
+    """The execution that new watches belong to."""
+
+    @property
+    def service(self) -> WatchService:
+        """Does what is asked."""
+        return self.watching.service
+
+    @property
+    def principal(self) -> Principal:
+        """In whose name."""
+        return self.asker.principal(self.service.authorizer)
+
+    def now(self) -> datetime:
+        """The instant watches live in."""
+        return self.watching.now()
+
+
 def seconds(option: str, text: str | None) -> float | None:
     """``90``, ``90s``, ``10m``, ``2h``, ``1d`` in seconds.
 
@@ -125,12 +146,12 @@ def create(asked: Asked, source: Path | None, *, home: str | None, config: Path 
     if source is not None and not asked.is_empty:
         raise UsageError("a file and options that describe a watch are both given", hint="write it all in the file")
 
-    async def work(watching: Watching) -> int:
+    async def work(here: Here) -> int:
         document = None if source is None else _document(source)
         request = asked.request() if document is None else read_watch(document)
-        request = _placed_here(request, watching)
+        request = here.asker.placed(request, here.root)
         try:
-            armed = await watching.service.create_watch(operator(), request, depth=turn_depth(os.environ))
+            armed = await here.service.create_watch(here.principal, request, depth=here.asker.depth)
         except WatchInvalid as error:
             if document is None:
                 raise
@@ -138,8 +159,8 @@ def create(asked: Asked, source: Path | None, *, home: str | None, config: Path 
         if as_json:
             output.print_json({**described(armed.watch), "is_new": armed.is_new})
         else:
-            output.say(lines.armed(armed, watching.now()))
-            _warn_when_nobody_looks(watching)
+            output.say(lines.armed(armed, here.now()))
+            _warn_when_nobody_looks(here)
         return 0
 
     return anyio.run(partial(_with_watches, work, config=config, home=home))
@@ -148,12 +169,12 @@ def create(asked: Asked, source: Path | None, *, home: str | None, config: Path 
 def list_(prefix: str, *, session: str | None, active: bool, config: Path | None, as_json: bool) -> int:
     """List watches; 0."""
 
-    async def work(watching: Watching) -> int:
+    async def work(here: Here) -> int:
         statuses = (Status.PROPOSED, Status.ACTIVE) if active else tuple(Status)
-        watches = await watching.service.list_watches(operator(), prefix, session=session, statuses=statuses)
-        told = lines.counted(watching.outbox.find(limit=10_000))
-        liveness, now = watching.store.engines.liveness(EVERYWHERE, watching.now()), watching.now()
-        notices = await watching.service.notifications(operator(), limit=_SHOWN_CHECKS)
+        watches = await here.service.list_watches(here.principal, prefix, session=session, statuses=statuses)
+        told = lines.counted(here.watching.outbox.find(limit=10_000))
+        liveness, now = here.watching.store.engines.liveness(EVERYWHERE, here.now()), here.now()
+        notices = await here.service.notifications(here.principal, limit=_SHOWN_CHECKS)
         if as_json:
             for watch in watches:
                 output.print_json(lines.as_json(watch, told, liveness, now))
@@ -174,15 +195,15 @@ def list_(prefix: str, *, session: str | None, active: bool, config: Path | None
 def show(watch_id: str, *, config: Path | None, as_json: bool) -> int:
     """Show one watch; 0."""
 
-    async def work(watching: Watching) -> int:
-        watch = await watching.service.get(operator(), watch_id)
-        checks = await watching.service.evaluations(operator(), watch_id, limit=_SHOWN_CHECKS)
-        told = watching.outbox.find(watch_id=watch_id, limit=100)
+    async def work(here: Here) -> int:
+        watch = await here.service.get(here.principal, watch_id)
+        checks = await here.service.evaluations(here.principal, watch_id, limit=_SHOWN_CHECKS)
+        told = here.watching.outbox.find(watch_id=watch_id, limit=100)
         if as_json:
             output.print_json(lines.whole_json(watch, checks, told))
             return 0
-        lines.print_watch(output.stdout(), watch, checks, told, watching.now())
-        _warn_when_nobody_looks(watching)
+        lines.print_watch(output.stdout(), watch, checks, told, here.now())
+        _warn_when_nobody_looks(here)
         return 0
 
     return _of_one(watch_id, work, config=config)
@@ -202,21 +223,19 @@ def update(
     if not given:
         raise UsageError("nothing was named that is to change")
     edit = read_edit(given)
-    return _change(
-        watch_id, lambda watching: watching.service.update_watch(operator(), watch_id, edit), config, as_json
-    )
+    return _change(watch_id, lambda here: here.service.update_watch(here.principal, watch_id, edit), config, as_json)
 
 
 def cancel(watch_id: str, *, config: Path | None, as_json: bool) -> int:
     """End a watch; 0, also when it had ended."""
-    return _change(watch_id, lambda watching: watching.service.cancel_watch(operator(), watch_id), config, as_json)
+    return _change(watch_id, lambda here: here.service.cancel_watch(here.principal, watch_id), config, as_json)
 
 
 def clear(watch_id: str, *, config: Path | None, as_json: bool) -> int:
     """End a watch and forget it; 0."""
 
-    async def work(watching: Watching) -> int:
-        if not await watching.service.clear_watch(operator(), watch_id):
+    async def work(here: Here) -> int:
+        if not await here.service.clear_watch(here.principal, watch_id):
             raise WatchNotFound(watch_id)
         if as_json:
             output.print_json({"id": watch_id, "cleared": True})
@@ -229,22 +248,22 @@ def clear(watch_id: str, *, config: Path | None, as_json: bool) -> int:
 
 def approve(watch_id: str, *, config: Path | None, as_json: bool) -> int:
     """Activate a proposal; 0."""
-    return _change(watch_id, lambda watching: watching.service.approve(operator(), watch_id), config, as_json)
+    return _change(watch_id, lambda here: here.service.approve(here.principal, watch_id), config, as_json)
 
 
 def reject(watch_id: str, *, config: Path | None, as_json: bool) -> int:
     """End a proposal; 0."""
-    return _change(watch_id, lambda watching: watching.service.reject(operator(), watch_id), config, as_json)
+    return _change(watch_id, lambda here: here.service.reject(here.principal, watch_id), config, as_json)
 
 
 def check(watch_id: str, *, config: Path | None, as_json: bool) -> int:
     """Check a watch now; 0, or 1 when that was impossible or the condition is."""
 
-    async def work(watching: Watching) -> int:
-        before = await watching.service.get(operator(), watch_id)
+    async def work(here: Here) -> int:
+        before = await here.service.get(here.principal, watch_id)
         if before.status is not Status.ACTIVE:
             raise WatchInvalid([f"watch {watch_id} is {before.status.value}; only active watches are checked"])
-        after = await watching.service.evaluate_now(operator(), watch_id)
+        after = await here.service.evaluate_now(here.principal, watch_id)
         if as_json:
             output.print_json(described(after))
         else:
@@ -257,34 +276,36 @@ def check(watch_id: str, *, config: Path | None, as_json: bool) -> int:
 def apply(source: Path, *, owner: str, home: str | None, config: Path | None, as_json: bool) -> int:
     """Make an owner's set be that of a file; 0."""
 
-    async def work(watching: Watching) -> int:
-        principal, service, now = operator(owner), watching.service, watching.now()
+    async def work(here: Here) -> int:
+        here.asker.require_operator("apply")
+        principal, service, now = operator(owner), here.service, here.now()
         requests = read_watches(_document(source), principal, service.verifiers, service.defaults, now)
-        applied = await service.apply_watches(principal, [_placed_here(request, watching) for request in requests])
+        placed_here = [here.asker.placed(request, here.root) for request in requests]
+        applied = await service.apply_watches(principal, placed_here)
         changes = {"armed": applied.armed, "kept": applied.kept, "cancelled": applied.cancelled}
         if as_json:
             output.print_json({word: list(ids) for word, ids in changes.items()})
             return 0
         lines.print_changes(output.stdout(), changes)
-        _warn_when_nobody_looks(watching)
+        _warn_when_nobody_looks(here)
         return 0
 
     return anyio.run(partial(_with_watches, work, config=config, home=home))
 
 
-def _change(watch_id: str, work: Callable[[Watching], Awaitable[Watch]], config: Path | None, as_json: bool) -> int:
-    async def change(watching: Watching) -> int:
-        watch = await work(watching)
+def _change(watch_id: str, work: Callable[[Here], Awaitable[Watch]], config: Path | None, as_json: bool) -> int:
+    async def change(here: Here) -> int:
+        watch = await work(here)
         if as_json:
             output.print_json(described(watch))
         else:
-            output.say(lines.stands(watch, watching.now()))
+            output.say(lines.stands(watch, here.now()))
         return 0
 
     return _of_one(watch_id, change, config=config)
 
 
-def _of_one(watch_id: str, work: Callable[[Watching], Awaitable[int]], *, config: Path | None) -> int:
+def _of_one(watch_id: str, work: Callable[[Here], Awaitable[int]], *, config: Path | None) -> int:
     if not _is_there(config):
         raise WatchNotFound(watch_id)
     return anyio.run(partial(_with_watches, work, config=config))
@@ -295,20 +316,12 @@ def _is_there(config: Path | None) -> bool:
     return has_store(settings.watches, environ)
 
 
-async def _with_watches(
-    work: Callable[[Watching], Awaitable[int]], *, config: Path | None, home: str | None = None
-) -> int:
-    async with opened(config, home) as watching:
-        return await work(watching)
-
-
-@asynccontextmanager
-async def opened(config: Path | None, home: str | None = None) -> AsyncIterator[Watching]:
-    """The watches of this user, new ones at home where ``home`` says."""
+async def _with_watches(work: Callable[[Here], Awaitable[int]], *, config: Path | None, home: str | None = None) -> int:
     settings, environ = cli_settings(config)
-    root = None if home is None else find_run(home, base_dir(settings, environ)).execution.layout.root.resolve()
+    asker = Asker(Turn.of(environ), home)
+    root = asker.root(settings)
     async with open_watching(settings, environ, clock=SystemClock(), home=root) as watching:
-        yield watching
+        return await work(Here(watching, asker, root))
 
 
 def _document(source: Path) -> Document:
@@ -329,30 +342,10 @@ def _argument(text: str) -> tuple[str, Any]:
         return name, value
 
 
-def _placed_here(request: WatchRequest, watching: Watching) -> WatchRequest:
-    """Without a home, relative paths are those of whoever types; what only a home can do is refused.
-
-    Raises:
-        UsageError: it needs an execution.
-    """
-    if watching.service.defaults.home is not None:
-        return request
-    spec, here = request.verifier, Path.cwd()
-    hint = "name the execution with --home"
-    if isinstance(spec, EventSpec):
-        raise UsageError("an event is one of an execution", hint=hint)
-    wakes = request.actions is None or not {"wake", "wake_session"}.isdisjoint(request.actions)
-    if wakes and (request.session or request.run_session):
-        raise UsageError("the session that is to be woken is one of an execution", hint=hint)
-    if isinstance(spec, DocumentSpec):
-        spec = spec.model_copy(update={"path": str(here / spec.path)})
-    elif isinstance(spec, CommandSpec):
-        spec = CommandSpec.model_validate({**spec.model_dump(exclude_unset=True), "cwd": str(here / (spec.cwd or ""))})
-    return request.model_copy(update={"verifier": spec})
-
-
-def _warn_when_nobody_looks(watching: Watching) -> None:
-    now = watching.now()
-    watches = watching.store.find(statuses=(Status.ACTIVE,), limit=1_000)
-    if (warning := lines.not_looked_at(watches, watching.store.engines.liveness(EVERYWHERE, now), now)) is not None:
+def _warn_when_nobody_looks(here: Here) -> None:
+    if here.asker.turn is not None:
+        return  # the run of the turn does
+    store, now = here.watching.store, here.now()
+    watches = store.find(statuses=(Status.ACTIVE,), limit=1_000)
+    if (warning := lines.not_looked_at(watches, store.engines.liveness(EVERYWHERE, now), now)) is not None:
         output.stderr().print(warning, markup=False)

@@ -14,12 +14,14 @@ from rich.console import Console
 from hankwatch.cli import output
 from hankwatch.cli.event_lines import one_line
 from hankwatch.cli.settings import cli_settings
+from hankwatch.cli.watch_asker import Asker
 from hankwatch.core.clock import SystemClock
 from hankwatch.core.errors import UsageError
 from hankwatch.core.tasks import task_group
 from hankwatch.core.text import shorten
 from hankwatch.runner.waking import WakeRuns
 from hankwatch.watches.decide import Decision
+from hankwatch.watches.turn import Turn
 from hankwatch.watching import EngineRoom, Watching, open_watching
 
 _INTERRUPTED: Final = 130
@@ -77,6 +79,7 @@ class _Shown:
 
 async def _engine(folder: Path | None, config: Path | None, shown: _Shown) -> int:
     settings, environ = cli_settings(config)
+    Asker(Turn.of(environ), None).require_operator("engine")
     async with open_watching(settings, environ, clock=SystemClock()) as watching:
         watching.evaluator.on_decision = shown.decided
         room = EngineRoom(watching, folder, wake_runs(watching, environ, config, shown.say))

@@ -38,7 +38,7 @@ from hankwatch.runner.watched import Watched
 from hankwatch.sentinels.loader import LoadFailure
 from hankwatch.watchdog import Watchdog
 from hankwatch.watchdog.tool_classes import classes_of
-from hankwatch.watches.depth import turn_environment
+from hankwatch.watches.turn import Turn as WatchTurn
 
 
 @dataclass(slots=True)
@@ -65,7 +65,7 @@ class Attempt:
     _continued: str | None = None
     _session_turn: int = 1
     """Which turn of the session is the latest."""
-    _depth: int = 0
+    _depth: int = field(init=False)
     """Of the watches that the turn arms."""
     _tell: Telling = field(init=False)
     _translator: Translator = field(init=False)
@@ -87,7 +87,7 @@ class Attempt:
         job = self.job
         ends_the_run = job.codon.on_failure == "abort" and self.context.control.autostart
         self._tell = Telling(self.context.stream, job.codon_id, job.base_codon_id, ends_the_run)
-        self._meter = Meter(self.allowance)
+        self._meter, self._depth = Meter(self.allowance), job.depth
         self._time = TimeLimit(self.context.stream)
         self._waiting = Waiting(job, self.context, self.stop, self._time, self._stands)
         self._translator = Translator(
@@ -354,11 +354,12 @@ class Attempt:
 
     def _turn(self, command: Command) -> Turn:
         job, context = self.job, self.context
+        here = WatchTurn(job.session, self._depth, str(context.layout.root.resolve()))
         return Turn(
             program=job.program,
             command=command,
             cwd=context.layout.agent_root,
-            env={**job.env, **command.env, **turn_environment(self._depth)},
+            env={**job.env, **command.env, **here.environment()},
             marker=context.ledger.marker,
             log_path=self._log_of(job.program.name),
             idle_s=job.idle_s,

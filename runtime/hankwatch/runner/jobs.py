@@ -14,7 +14,7 @@ from hankwatch.hank.load import LoadedHank
 from hankwatch.hank.model import Codon, ContextExceeded, Hank, Loop, watchdog_of
 from hankwatch.runner.compaction import compaction_env
 from hankwatch.runner.layout import Layout
-from hankwatch.runner.sessions import require_resuming
+from hankwatch.runner.sessions import SESSION_CODON, require_resuming
 from hankwatch.runner.settings import RunSettings
 from hankwatch.sentinels.loader import SentinelSource
 from hankwatch.watchdog import WatchdogPolicy
@@ -53,11 +53,18 @@ class CodonJob:
     """Front matter of the prompt."""
     watchdog: WatchdogPolicy | None = None
     """How its loop watchdog judges; None for no watchdog."""
+    depth: int = 0
+    """At which its first turn arms watches."""
 
     @property
     def base_codon_id(self) -> str:
         """Its id as authored."""
         return self.codon.id
+
+    @property
+    def session(self) -> str:
+        """Name of the session of its turns; a watch that has it wakes that one."""
+        return self.codon_id.removeprefix(SESSION_CODON)
 
     @property
     def name(self) -> str:
@@ -78,10 +85,12 @@ def codon_jobs(
     environ: Mapping[str, str],
     layout: Layout,
     default_watchdog: WatchdogPolicy | None,
+    orientation: Mapping[str, str],
 ) -> dict[str, CodonJob]:
     """Each codon of a hank that has a config, by its authored id, in order.
 
-    ``default_watchdog`` is what ``"watchdog": "default"`` stands for.
+    ``default_watchdog`` is what ``"watchdog": "default"`` stands for; ``orientation`` is what every agent is given so
+    that commands of its own find what this run works with.
 
     Raises:
         UsageError: an agent that does not exist, or that cannot continue sessions where a codon wants it.
@@ -97,6 +106,7 @@ def codon_jobs(
         environ=environ,
         layout=layout,
         default_watchdog=default_watchdog,
+        orientation=orientation,
     )
     return {codon.id: make(codon, ends_when_full=ends) for codon, ends in _ends_when_full(hank.config)}
 
@@ -120,6 +130,7 @@ def _job(
     environ: Mapping[str, str],
     layout: Layout,
     default_watchdog: WatchdogPolicy | None,
+    orientation: Mapping[str, str],
 ) -> CodonJob:
     model = run.model or codon.model
     program = agent_for(codon.agent, model, hank_dir=hank.hank_dir.resolve(), settings=agents)
@@ -137,6 +148,7 @@ def _job(
         env={
             **compaction_env(codon, program),
             **child_environment(environ, codon.env, keep=(*program.env_names, *required)),
+            **orientation,
         },
         rig_env=child_environment(environ, codon.env, keep=("*",)),
         sentinels=hank.sentinels.get(codon.id, ()),

@@ -18,7 +18,7 @@ from hankwatch.runner.state import CodonRecord
 from hankwatch.stream.reader import JournalReader
 from hankwatch.stream.stream import EventStream
 from hankwatch.watches.delivery import Channel, Delivery, Woken, payload_of
-from hankwatch.watches.depth import turn_environment, woken_by
+from hankwatch.watches.turn import woken_by
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,11 +164,11 @@ class WakeDesk:
             codon=codon,
             codon_id=codon_id,
             request=replace(job.request, prompt=wake.text),
-            env={**job.env, **turn_environment(wake.depth)},
             sentinels=(),
             extension_prompt=None,
             ends_when_full=False,
             prompt_metadata=None,
+            depth=wake.depth,
         )
         return StartCodon(codon, codon_id, previous=record.codon_id), made
 

@@ -31,7 +31,8 @@ from hankwatch.config.diagnostics import Diagnostic, Diagnostics
 from hankwatch.config.toml import load_toml
 from hankwatch.config.validation import ConfigModel, validate
 from hankwatch.core.errors import ConfigError
-from hankwatch.watches.authority import Action, LocalAuthorizer, Principal, Standing, check
+from hankwatch.watches.authority import Action, LocalAuthorizer, Principal, Standing, as_agent, check
+from hankwatch.watches.turn import Turn
 from hankwatch.watches.watch import Watch
 
 _LOG = logging.getLogger(__name__)
@@ -230,3 +231,9 @@ class PolicyAuthorizer:
         if named is None and (owner == _HERE or (watch.tenant == "local" and watch.owner.startswith(_AGENT))):
             return self._local.owner_of(watch)
         return named
+
+    def agent_of(self, turn: Turn) -> Principal:
+        """See ``Authorizer``."""
+        usual = self._local.agent_of(turn)
+        named = self._file.current().principals.get((usual.tenant, usual.actor))
+        return usual if named is None else as_agent(named, turn)

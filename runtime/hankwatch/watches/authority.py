@@ -1,12 +1,13 @@
 """Who may do what to which watch (spec watches 5, "Authority")."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final, Protocol
 
 from hankwatch.core.errors import Forbidden, WatchNotFound
 from hankwatch.watches.policies import Activation, policy
+from hankwatch.watches.turn import Turn
 from hankwatch.watches.watch import Watch
 
 AGENT_WATCHES: Final = "agent_watches"
@@ -55,6 +56,8 @@ class Principal:
     entitlements: frozenset[str] = frozenset()
     may_be_notified: bool = True
     """Whether deliveries to it may go out."""
+    home: str | None = None
+    """The one execution whose watches it may know of: sessions of two may have the same name. None for all."""
 
     def standing(self, session: str | None) -> Standing | None:
         """What it is in a session."""
@@ -66,14 +69,17 @@ def operator(actor: str = "operator", tenant: str = "local") -> Principal:
     return Principal(tenant, actor, is_operator=True, sessions={"*": Standing.OWNER})
 
 
-def agent(session: str, tenant: str = "local", entitlements: frozenset[str] = frozenset()) -> Principal:
-    """The agent whose turn runs in ``session``."""
+def agent(
+    session: str, tenant: str = "local", entitlements: frozenset[str] = frozenset(), home: str | None = None
+) -> Principal:
+    """The agent whose turn runs in ``session``, of the execution ``home``."""
     return Principal(
         tenant,
         f"agent:{session}",
         is_agent=True,
         sessions={session: Standing.MEMBER},
         entitlements=entitlements,
+        home=home,
     )
 
 
@@ -86,6 +92,10 @@ class Authorizer(Protocol):
 
     def owner_of(self, watch: Watch) -> Principal | None:
         """The owner as it stands now, with what it may today; None when it is gone."""
+        ...
+
+    def agent_of(self, turn: Turn) -> Principal:
+        """The agent of a turn, with what it may today; whoever it is, it approves nothing."""
         ...
 
 
@@ -109,6 +119,17 @@ class LocalAuthorizer:
         standing = {watch.session or "*": Standing.OWNER}
         return named or Principal(watch.tenant, watch.owner, sessions=standing, entitlements=frozenset({AGENT_WATCHES}))
 
+    def agent_of(self, turn: Turn) -> Principal:
+        """See ``Authorizer``."""
+        usual = agent(turn.session, entitlements=frozenset({AGENT_WATCHES}), home=turn.home)
+        named = self._principals.get((usual.tenant, usual.actor))
+        return usual if named is None else as_agent(named, turn)
+
+
+def as_agent(named: Principal, turn: Turn) -> Principal:
+    """What somebody may while an agent's turn speaks for it."""
+    return replace(named, is_agent=True, is_operator=False, home=turn.home)
+
 
 def check(principal: Principal, action: Action, watch: Watch) -> None:
     """The rules. Nobody reads, replaces, edits or cancels what is not theirs, nor learns that it is there.
@@ -119,7 +140,7 @@ def check(principal: Principal, action: Action, watch: Watch) -> None:
     """
     if principal.is_operator:
         return
-    if principal.tenant != watch.tenant:
+    if principal.tenant != watch.tenant or principal.home not in {None, watch.home}:
         raise WatchNotFound(watch.id)
     standing, is_own = principal.standing(watch.session), principal.actor == watch.owner
     by_approval = policy(watch.kind).activation is Activation.BY_APPROVAL
@@ -138,6 +159,8 @@ def check(principal: Principal, action: Action, watch: Watch) -> None:
         _require(not principal.is_scoped, action, watch, "a scoped token does not manage watches")
     elif action is Action.PROPOSE:
         _require(standing is not None, action, watch, f"{principal.actor} does not belong to session {watch.session}")
+        woken = watch.run_session or watch.session
+        _require(principal.standing(woken) is not None, action, watch, f"session {woken} is not its own to wake")
         allowed = standing in _MANAGES or principal.is_agent
         _require(allowed and not principal.is_scoped, action, watch, "only owners and managers of the session do")
     else:

@@ -63,6 +63,8 @@ class Editing:
             )
         if self.principal.is_operator:
             return
+        if self.edit.run_session is not None and self.principal.standing(self.edit.run_session) is None:
+            yield f"run_session: {self.edit.run_session} is not yours to wake"
         if self.edit.verifier is not None:
             yield "verifier: only an operator changes how a watch is checked"
         elif self.verifiers.trust(watch.verifier) is not Trust.SAFE:

@@ -58,6 +58,7 @@ class Followed:
     spans: list[Span] = field(default_factory=list)
     told: Announced = field(default_factory=Announced)
     _fold: RunFold = field(default_factory=RunFold)
+    _to_its_end: bool = True
     _identity: tuple[int, int] | None = None
     _reader: JournalReader = field(init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -89,20 +90,21 @@ class Followed:
                 if not self._is_same():
                     self._begin()
                 count = 0
-                for event in islice(self._reader.read(self.cursor), _AT_ONCE):
+                for event in islice(self._reader.read(max(self.cursor, self._reader.position)), _AT_ONCE):
                     self._take(event)
                     count += 1
                 if count == _AT_ONCE:
                     if goes_on():
                         continue
+                    self._to_its_end = False
                     return False
+            self._to_its_end = True
             return True
 
     @property
     def share_read(self) -> float:
-        """How much of the journal is folded, from 0 to 1."""
-        size_bytes = size_of(self.journal)
-        return min(1.0, self.cursor / size_bytes) if size_bytes else 1.0
+        """How much of the journal was folded when it was read last, from 0 to 1."""
+        return 1.0 if self._to_its_end else min(1.0, self.cursor / max(1, size_of(self.journal)))
 
     def facts(self, run: str | None = None) -> RunFacts:
         """The facts of a run, by default of the latest one."""

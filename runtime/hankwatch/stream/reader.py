@@ -62,6 +62,9 @@ class JournalReader:
         """Lines that are no event."""
         self.flags: Counter[str] = Counter()
         """How often tolerant reading had to help, by the flags of ``Decoded``."""
+        self.position = 0
+        """Where the last whole line ends that ``read`` has looked at, an event or not: reading on from here counts
+        nothing twice."""
         self.restarts = 0
         """How often ``tail`` found the file replaced or truncated and began anew: a possible gap."""
 
@@ -86,6 +89,8 @@ class JournalReader:
                 if limit is not None and count >= limit:
                     return
                 cursor += size_bytes
+                if line.endswith(b"\n"):
+                    self.position = cursor
                 event = self._decode(line, cursor, received_ms)
                 if event is not None and (types is None or event.type in types):
                     count += 1

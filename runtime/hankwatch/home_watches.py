@@ -29,7 +29,6 @@ from hankwatch.watches.settings import WatchesSettings
 from hankwatch.watches.watch import Status
 
 if TYPE_CHECKING:
-    from hankwatch.watches.authority import Authorizer
     from hankwatch.watches.deliveries import Deliverer
     from hankwatch.watches.engine import WatchEngine
     from hankwatch.watching import Watching
@@ -167,7 +166,6 @@ class HomeWatches:
             home=self.root,
             redactor=self.redactor,
             model=self.model,
-            authorizer=await anyio.to_thread.run_sync(_authorizer, self.settings.serve.policy_file),
             metrics=self.metrics,
         )
         async with opened as watching:
@@ -225,15 +223,6 @@ def _shown_to_agents(address: str) -> str:
     if "://" not in path:
         return str(Path(path).expanduser().absolute())
     return _PASSWORD.sub(r"\g<user>", address)
-
-
-def _authorizer(policy: str | None) -> "Authorizer | None":
-    """Who may do what where the settings name a policy file; else everybody on this machine."""
-    if policy is None:
-        return None
-    from hankwatch.serve.policy import PolicyAuthorizer, PolicyFile
-
-    return PolicyAuthorizer(PolicyFile(Path(policy).expanduser()))
 
 
 def store_address(settings: WatchesSettings, environ: Mapping[str, str]) -> str:

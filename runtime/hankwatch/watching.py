@@ -31,10 +31,11 @@ from hankwatch.watches.authority import Authorizer, LocalAuthorizer
 from hankwatch.watches.bounds import Defaults
 from hankwatch.watches.checks import Check, Checks, plugin_checks
 from hankwatch.watches.database import Database
-from hankwatch.watches.deliveries import Deliverer, Journals, Sessions, plugin_hooks
+from hankwatch.watches.deliveries import Deliverer, Journals, Sessions
 from hankwatch.watches.engine import WatchEngine
 from hankwatch.watches.evaluator import Evaluator
 from hankwatch.watches.feed import Feed
+from hankwatch.watches.hooks import plugin_hooks
 from hankwatch.watches.metrics import WatchMetrics
 from hankwatch.watches.notify import Listener
 from hankwatch.watches.outbox import Outbox, instant
@@ -63,7 +64,6 @@ class Watching:
     clock: Clock
     keep_ended: timedelta | None
     """How long ended watches stay; None for ever."""
-    _hooks: Sequence[Mapping[str, Any]] = ()
     _nudges: list[Callable[[], None]] = field(default_factory=list)
 
     @property
@@ -82,7 +82,7 @@ class Watching:
     def deliverer(
         self, scope: Scope, *, journals: Journals | None = None, sessions: Sessions | None = None
     ) -> Deliverer:
-        """Delivers for a scope; the hooks of installed packages are called."""
+        """Delivers for a scope."""
         deliverer = Deliverer(
             self.store,
             self.outbox,
@@ -92,9 +92,8 @@ class Watching:
             scope,
             journals=journals,
             sessions=sessions,
+            hooks=self.service.hooks,
         )
-        for hooks in self._hooks:
-            deliverer.register_hook(**hooks)
         self._nudges.append(deliverer.nudge)
         return deliverer
 
@@ -182,16 +181,20 @@ async def open_watching(
         home: The execution directory that new watches belong to.
         redactor: Goes over what checks see; default: one that knows the secrets of ``environ``.
         model: Answers for the judge instead of the providers.
-        authorizer: Says who may do what; default: everybody on this machine may what they may have armed.
+        authorizer: Says who may do what; default: the policy file of the settings, and without one everybody on this
+            machine may what they may have armed.
         metrics: Counts what is decided, beside others that count there; default: its own.
 
     Raises:
+        ConfigError: the policy file has faults.
         UsageError: the store cannot be meant, or was made by another version.
         StoreFailed: it cannot be opened.
     """
     environ = os.environ if environ is None else environ
     watches = settings.watches
     redactor = redactor or settings.redaction.redactor(environ)
+    if authorizer is None:
+        authorizer = await anyio.to_thread.run_sync(_authorizer, settings.serve.policy_file)
     async with AsyncExitStack() as stack:
         if model is None and watches.judge.model is not None:
             model = router = ModelRouter(environ, redactor=redactor, clock=clock)
@@ -202,7 +205,7 @@ async def open_watching(
         time = StreamTime(clock)
         store = WatchStore(database, _caps(watches.caps), max_fires_per_day=watches.max_wakes)
         verifiers = Verifiers(checks, clock, harmless(environ, settings.redaction.variables), redactor)
-        evaluator = Evaluator(store, verifiers, authorizer or LocalAuthorizer(), clock, lambda: instant(time.now_ms()))
+        evaluator = Evaluator(store, verifiers, authorizer, clock, lambda: instant(time.now_ms()))
         evaluator.metrics = metrics or evaluator.metrics
         service = WatchService(
             store,
@@ -214,8 +217,10 @@ async def open_watching(
             agents_enabled=watches.enabled,
         )
         keep = timedelta(hours=watches.keep_terminal_h) if watches.keep_terminal_h else None
-        watching = Watching(service, store, service.outbox, evaluator, clock, keep, _hooks())
+        watching = Watching(service, store, service.outbox, evaluator, clock, keep)
         service.on_changed = watching.nudge
+        for hooks in _of_packages():
+            service.hooks.register(hooks)
         yield watching
 
 
@@ -227,6 +232,14 @@ def harmless(environ: Mapping[str, str], secrets: Iterable[str] = ()) -> dict[st
         for name, value in environ.items()
         if not name.startswith(_OURS) and name not in hidden and not holds_secret(name, value)
     }
+
+
+def _authorizer(policy: str | None) -> Authorizer:
+    if policy is None:
+        return LocalAuthorizer()
+    from hankwatch.serve.policy import PolicyAuthorizer, PolicyFile
+
+    return PolicyAuthorizer(PolicyFile(Path(policy).expanduser()))
 
 
 def _shipped(settings: Settings, environ: Mapping[str, str], clock: Clock, model: ModelClient | None) -> list[Check]:
@@ -251,7 +264,7 @@ def _of_plugins() -> list[Check]:
     return checks
 
 
-def _hooks() -> Sequence[Mapping[str, Any]]:
+def _of_packages() -> Sequence[Mapping[str, Any]]:
     hooks, faults = plugin_hooks()
     for fault in faults:
         _LOG.warning("%s", fault)

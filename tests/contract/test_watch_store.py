@@ -69,6 +69,14 @@ def test_an_identical_live_watch_is_returned_instead_of_a_second(store: WatchSto
     assert len(store.find()) == 1
 
 
+def test_the_same_in_another_execution_is_another_watch(store: WatchStore) -> None:
+    first = armed(store, home="/runs/1")
+
+    second, is_new = store.arm(replace(first, id="other-id", home="/runs/2"), counts=True, now=at(0))
+
+    assert (second.home, is_new) == ("/runs/2", True)
+
+
 def test_a_second_of_the_same_may_be_asked_for(store: WatchStore) -> None:
     first = armed(store)
 

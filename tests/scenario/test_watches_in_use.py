@@ -95,7 +95,7 @@ async def test_tell_me_whenever_the_treasury_changes(bench: WatchBench) -> None:
     async def on_changed(delivery: Any) -> None:
         heard.append(delivery.content["value"])
 
-    bench.deliverer.register_hook(on_changed=on_changed)
+    bench.service.register_watch_hook(on_changed=on_changed)
     watch = await bench.arm("treasury", trigger="change")
     for value in (100, 100, 90, 90, 95):
         bench.dials.says["treasury"] = finding(value)

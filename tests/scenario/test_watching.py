@@ -199,7 +199,7 @@ async def test_nothing_that_is_bad_delays_another_watch(bench: WatchBench) -> No
     async def quits(_: Delivery) -> None:
         sys.exit(1)
 
-    bench.deliverer.register_hook(on_met=hangs, on_changed=fails, on_armed=quits)
+    bench.service.register_watch_hook(on_met=hangs, on_changed=fails, on_armed=quits)
     bench.inbox.answers += [ValueError("no such pipe"), 1_000.0]
     bench.dials.says.update(
         {"hangs": 1_000.0, "fails": ValueError("broken"), "hooked": True, "woken": True, "good": False}
@@ -225,7 +225,7 @@ async def test_nothing_that_is_bad_delays_another_watch(bench: WatchBench) -> No
 
 async def test_a_hook_may_be_a_plain_function_and_is_called_once(bench: WatchBench) -> None:
     called = list[str]()
-    bench.deliverer.register_hook(on_met=lambda delivery: called.append(delivery.id))
+    bench.service.register_watch_hook(on_met=lambda delivery: called.append(delivery.id))
     bench.dials.says["a"] = True
     watch = await bench.arm()
     async with bench.running():
@@ -240,7 +240,7 @@ async def test_a_hook_that_hangs_is_given_up_at_its_limit_and_tried_again(bench:
     async def hangs(_: Delivery) -> None:
         await bench.clock.sleep(10_000)
 
-    bench.deliverer.register_hook(on_met=hangs)
+    bench.service.register_watch_hook(on_met=hangs)
     bench.dials.says["a"] = True
     watch = await bench.arm(actions=["hook"])
     async with bench.running():

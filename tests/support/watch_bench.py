@@ -141,6 +141,7 @@ class WatchBench:
             Defaults(home=None if home is None else str(home)),
             journal_end=journal_end,
             on_changed=self.engine.nudge,
+            hooks=self.deliverer.hooks,
         )
 
     @asynccontextmanager

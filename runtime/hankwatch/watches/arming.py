@@ -70,6 +70,7 @@ def planned(
         tenant=principal.tenant,
         owner=principal.actor,
         session=session,
+        home=defaults.home,
         spec=spec,
         condition=request.condition,
     )

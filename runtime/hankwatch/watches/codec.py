@@ -51,9 +51,18 @@ def spec_json(spec: VerifierSpec) -> dict[str, Any]:
     return dumped
 
 
-def identity(*, kind: Kind, tenant: str, owner: str, session: str | None, spec: VerifierSpec, condition: str) -> str:
-    """Equal for watches of one owner that wait for the same (spec watches 5)."""
-    parts: list[Any] = [kind.value, tenant, owner, session, spec_json(spec)]
+def identity(
+    *,
+    kind: Kind,
+    tenant: str,
+    owner: str,
+    session: str | None,
+    home: str | None,
+    spec: VerifierSpec,
+    condition: str,
+) -> str:
+    """Equal for watches of one owner that wait for the same (spec watches 5); paths and sessions are those of a home."""
+    parts: list[Any] = [kind.value, tenant, owner, session, home, spec_json(spec)]
     if spec.type in _CONDITION_IS_PART:
         parts.append(condition)
     return digest(parts)

@@ -1,12 +1,11 @@
 """Carries out what fires have set in motion: events, notifications, hooks, wakes (spec watches 6)."""
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
-from importlib.metadata import entry_points
-from typing import Any, Final, Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -14,12 +13,12 @@ from anyio.abc import TaskGroup
 
 from hankwatch.core.clock import Clock
 from hankwatch.core.contain import contain
-from hankwatch.core.errors import Forbidden, StoreFailed, UsageError, WatchNotFound
+from hankwatch.core.errors import Forbidden, StoreFailed, WatchNotFound
 from hankwatch.core.tasks import task_group
 from hankwatch.processes.limits import ends_within
 from hankwatch.watches.authority import Action, Authorizer
-from hankwatch.watches.blocking import contained, in_daemon_thread, is_async
 from hankwatch.watches.delivery import Channel, Delivery, DeliveryStatus, Woken
+from hankwatch.watches.hooks import Hooks
 from hankwatch.watches.outbox import DeliveryLease, Outbox
 from hankwatch.watches.scope import Scope
 from hankwatch.watches.store import WatchStore
@@ -28,24 +27,16 @@ from hankwatch.watches.watch import WITHDRAWN, Signal
 
 T = TypeVar("T")
 _LOG = logging.getLogger(__name__)
-HOOKS: Final = "hankwatch.hooks"
-"""Entry points of other packages; each names a mapping of ``on_<signal>`` to a function."""
 SINK_LIMIT_S: Final = 10.0
-"""Longest that the hooks of one signal, or a session that is woken, may take to answer."""
+"""Longest that a session that is woken may take to answer."""
 MAX_ATTEMPTS: Final = 8
 LEASE_S: Final = 60.0
 LONGEST_NAP_S: Final = 1.0
 BUSY_S: Final = 5.0
 """Until a busy session is asked again."""
-MAX_THREADS: Final = 64
-"""Of hooks at one time; those that hang keep theirs."""
 AT_ONCE: Final = 32
 """Deliveries of one channel that are carried out side by side."""
 _RETRY_S: Final = (1.0, 5.0, 15.0, 60.0, 300.0)
-
-Hook = Callable[[Delivery], Awaitable[None]]
-"""Gets a signal of a watch; its failure delays nobody and is tried again."""
-PlainHook = Callable[[Delivery], None]
 
 
 class Sessions(Protocol):
@@ -78,24 +69,11 @@ class Deliverer:
     """None: another process writes the events of these homes."""
     sessions: Sessions | None = None
     """None: another process wakes the sessions of these homes."""
-    hooks: dict[Signal, list[Hook | PlainHook]] = field(default_factory=dict)
+    hooks: Hooks = field(default_factory=Hooks)
     wakes_at_once: int = AT_ONCE
     """Wakes that are offered side by side."""
     _nudged: anyio.Event = field(default_factory=anyio.Event)
-    _in_threads: set[object] = field(default_factory=set)
-    """Calls of hooks that occupy a thread."""
     _in_hand: dict[Channel, int] = field(default_factory=lambda: dict.fromkeys(Channel, 0))
-
-    def register_hook(self, **hooks: Hook | PlainHook) -> None:
-        """Call functions on signals: ``on_met=…``, ``on_changed=…`` and so on.
-
-        A plain function, which may block, runs in a thread of its own.
-
-        Raises:
-            UsageError: no such signal.
-        """
-        for name, hook in hooks.items():
-            self.hooks.setdefault(_signal_of(name), []).append(hook)
 
     def nudge(self) -> None:
         """Look at once: something was decided."""
@@ -183,7 +161,7 @@ class Deliverer:
         if (refusal := await self._refusal(delivery)) is not None:
             return DeliveryStatus.SUPPRESSED, refusal
         if delivery.channel is Channel.HOOK:
-            await self._call_hooks(delivery)
+            await self.hooks.call(delivery, self.clock)
         if delivery.channel is not Channel.WAKE:
             return DeliveryStatus.DELIVERED, None
         assert self.sessions is not None
@@ -224,76 +202,3 @@ class Deliverer:
         except WatchNotFound:
             return "its owner may not know of it any more"
         return None
-
-    async def _call_hooks(self, delivery: Delivery) -> None:
-        failures = list[Exception]()
-
-        async def call(hook: Hook | PlainHook) -> None:
-            with contain(failures.append):
-                await self._call(hook, delivery)
-
-        async def call_all() -> None:
-            async with anyio.create_task_group() as tasks:
-                for hook in self.hooks.get(delivery.signal, ()):
-                    tasks.start_soon(call, hook)
-
-        if not await ends_within(self.clock, SINK_LIMIT_S, call_all):
-            failures.append(TimeoutError(f"a hook took longer than {SINK_LIMIT_S:g} s"))
-        if failures:
-            raise failures[0]
-
-    async def _call(self, hook: Hook | PlainHook, delivery: Delivery) -> None:
-        if is_async(hook):
-            await contained(partial(hook, delivery))
-            return
-        if len(self._in_threads) >= MAX_THREADS:
-            raise TimeoutError(f"{MAX_THREADS} calls of hooks before this one have not ended yet")
-        call = object()
-        self._in_threads.add(call)
-
-        def run() -> None:
-            try:
-                hook(delivery)
-            finally:
-                self._in_threads.discard(call)
-
-        await in_daemon_thread(run)
-
-
-def _in_own_loop(hook: Hook | PlainHook) -> Hook | PlainHook:
-    """A hook whose coroutine, should it block, blocks a loop of its own and not everybody's."""
-    if not is_async(hook):
-        return hook
-
-    def call(delivery: Delivery) -> None:
-        async def limited() -> None:
-            with anyio.fail_after(SINK_LIMIT_S):
-                await contained(partial(hook, delivery))
-
-        anyio.run(limited)
-
-    return call
-
-
-def plugin_hooks() -> tuple[list[Mapping[str, Any]], list[UsageError]]:
-    """The hooks that installed packages add, and a fault for each package that cannot be used."""
-    found, faults = list[Mapping[str, Any]](), list[UsageError]()
-    for entry in entry_points(group=HOOKS):
-        failures = list[Exception]()
-        with contain(failures.append):
-            hooks = dict(entry.load())
-            for name in hooks:
-                _signal_of(name)
-            found.append({name: _in_own_loop(hook) for name, hook in hooks.items()})
-        faults += [
-            UsageError(f"the hooks {entry.name} of {entry.value} cannot be used: {type(failure).__name__}: {failure}")
-            for failure in failures
-        ]
-    return found, faults
-
-
-def _signal_of(name: str) -> Signal:
-    known: Sequence[str] = [f"on_{signal}" for signal in Signal]
-    if name not in known:
-        raise UsageError(f"no watch signal has a hook {name!r}", hint=f"one of {', '.join(known)}")
-    return Signal(name.removeprefix("on_"))

@@ -63,6 +63,7 @@ def identity_of(watch: Watch) -> str:
         tenant=watch.tenant,
         owner=watch.owner,
         session=watch.session,
+        home=watch.home,
         spec=watch.verifier,
         condition=watch.condition,
     )

@@ -22,6 +22,7 @@ from hankwatch.watches.delivery import Channel, Delivery
 from hankwatch.watches.editing import Editing
 from hankwatch.watches.evaluation import Evaluation
 from hankwatch.watches.evaluator import Evaluator
+from hankwatch.watches.hooks import Hook, Hooks, PlainHook
 from hankwatch.watches.outbox import Outbox
 from hankwatch.watches.requests import WatchEdit, WatchRequest
 from hankwatch.watches.rows import identity_of
@@ -70,6 +71,8 @@ class WatchService:
     """Called after each change, so that an engine looks at once."""
     agents_enabled: bool = True
     """``watches.enabled``: whether agents may use watches at all."""
+    hooks: Hooks = field(default_factory=Hooks)
+    """What deliverers of this process call."""
 
     @property
     def verifiers(self) -> Verifiers:
@@ -87,6 +90,17 @@ class WatchService:
         """
         self._require_enabled(principal)
         return await self._arm(principal, request, depth=depth, applied=False)
+
+    def register_watch_hook(self, **hooks: Hook | PlainHook) -> None:
+        """Call functions on signals: ``on_met=…``, ``on_changed=…`` and so on.
+
+        They are called in this process while it delivers, for every watch that has the action ``hook``: a coroutine
+        function on the loop, a plain one, which may block, in a thread of its own. One that fails is tried again.
+
+        Raises:
+            UsageError: no such signal.
+        """
+        self.hooks.register(hooks)
 
     async def list_watches(
         self,

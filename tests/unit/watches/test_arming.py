@@ -69,6 +69,14 @@ def test_with_the_activation_ask_only_what_an_operator_asks_for_is_active_at_onc
     assert status(agent("main"), kind="monitor", note="Look.") is Status.ACTIVE
 
 
+def test_an_agent_lets_no_other_session_be_woken_by_an_edit() -> None:
+    mine = a_watch(owner="agent:main", verifier=plan().verifier)
+
+    assert edited(mine, agent("main"), run_session="main").run_session == "main"
+    with pytest.raises(WatchInvalid, match="not yours to wake"):
+        edited(mine, agent("main"), run_session="other")
+
+
 def test_a_plain_request_is_a_tripwire_for_a_day() -> None:
     watch = plan()
 

@@ -13,6 +13,8 @@
     │   ├── WatchNotFound             no such watch, or none that the asker may know of
     │   ├── Forbidden                 a known watch that the asker may not do this to
     │   ├── RunNotFound               no execution matches what was named
+    │   ├── ArgumentsInvalid          a tool that was called with what it does not take
+    │   ├── RunNotLive                a run that has ended is asked for something
     │   └── RollbackRefused           a rollback that cannot be meant, or not now
     ├── InfrastructureError           what the run stands on failed; it ends            exit 3
     │   ├── JournalWriteError         the journal could not be written
@@ -172,6 +174,22 @@ class RunNotFound(UsageError):
             f"no run matches {name!r} under {searched}",
             hint="`hankwatch runs` lists them; a path to an execution directory works too",
         )
+
+
+class RunNotLive(UsageError):
+    """A run that has ended, or one that has not begun, is asked to do something."""
+
+    code = "run-not-live"
+
+
+class ArgumentsInvalid(UsageError):
+    """A tool was called with arguments that it does not take; carries every fault."""
+
+    code = "arguments-invalid"
+
+    def __init__(self, faults: "Sequence[str]") -> None:
+        self.faults = tuple(faults)
+        super().__init__("; ".join(faults), hint="the tool's input schema says what it takes")
 
 
 class InfrastructureError(HankwatchError):

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from hankwatch.core.files import open_regular
+from hankwatch.stream.journal_lines import MAX_LINE_BYTES, NO_EVENT
 
 _CHUNK_BYTES = 256 * 1024
 _HEAD_BYTES = 64
@@ -18,16 +19,18 @@ class FollowedFile:
     file's inode is used again.
     """
 
-    def __init__(self, path: Path, offset: int) -> None:
+    def __init__(self, path: Path, offset: int, limit_bytes: int = MAX_LINE_BYTES) -> None:
         self.has_more = False
         """Whether there is reason to call ``lines`` again at once."""
         self.restarted = False
         """Whether the last ``lines`` began anew, at the beginning of another or a truncated file."""
         self._path = path
+        self._limit_bytes = limit_bytes
         self._cursor = offset
         """Where the last whole line ends."""
         self._rest: list[bytes] = []
-        """Pieces of the line behind it, kept only while a line is longer than a chunk."""
+        """Pieces of the line behind it, kept only while a line is longer than a chunk, and none of a longer one."""
+        self._rest_bytes = 0
         self._fd = -1
         self._head = b""
         self._replaced = False
@@ -36,28 +39,39 @@ class FollowedFile:
         """That last read is done."""
 
     def lines(self) -> Iterator[tuple[bytes, int]]:
-        """Whole lines of the next chunk, newline included, each with the offset where it ends."""
+        """Whole lines of the next chunk, newline included, each with the offset where it ends.
+
+        In place of one that is longer than the limit stands a line that is no event.
+        """
         self.has_more = False
         self.restarted = self._fd >= 0 and (self._drained or self._truncated())
         if self.restarted:
             self.close()
             self._cursor, self._replaced, self._drained = 0, False, False
-            self._rest.clear()
+            self._hold()
         if self._fd < 0 and not self._open():
             return
-        chunk = os.pread(self._fd, _CHUNK_BYTES, self._cursor + sum(map(len, self._rest)))
+        chunk = os.pread(self._fd, _CHUNK_BYTES, self._cursor + self._rest_bytes)
         self.has_more = len(chunk) == _CHUNK_BYTES
         if not self.has_more:
             self._drained, self._replaced = self._replaced, self._leads_elsewhere()
             self.has_more = self._replaced
         *whole, rest = chunk.split(b"\n")
         for line in whole:
-            data = b"".join((*self._rest, line, b"\n"))
-            self._rest.clear()
-            self._cursor += len(data)
+            size_bytes = self._rest_bytes + len(line) + 1
+            data = b"".join((*self._rest, line, b"\n")) if size_bytes <= self._limit_bytes else NO_EVENT + b"\n"
+            self._hold()
+            self._cursor += size_bytes
             yield data, self._cursor
         # An unfinished line at the end of the file is read anew: its writer may still cut it off.
-        self._rest = [*self._rest, rest] if len(chunk) == _CHUNK_BYTES else []
+        if len(chunk) == _CHUNK_BYTES:
+            self._hold(*self._rest, rest, size_bytes=self._rest_bytes + len(rest))
+        else:
+            self._hold()
+
+    def _hold(self, *pieces: bytes, size_bytes: int = 0) -> None:
+        self._rest_bytes = size_bytes
+        self._rest = [*pieces] if size_bytes <= self._limit_bytes else []
 
     def close(self) -> None:
         """Let go of the file."""

@@ -7,7 +7,8 @@ from typing import BinaryIO
 MAX_LINE_BYTES = 128 * 1024 * 1024
 """Longest line that is looked at; four times the longest that an agent's stream may have."""
 _CHUNK_BYTES = 1 << 20
-_NO_EVENT = b"\x00"
+NO_EVENT = b"\x00"
+"""Stands for a line that is too long to be looked at."""
 
 
 def journal_lines(file: BinaryIO | gzip.GzipFile, limit_bytes: int = MAX_LINE_BYTES) -> Iterator[tuple[bytes, int]]:
@@ -16,7 +17,7 @@ def journal_lines(file: BinaryIO | gzip.GzipFile, limit_bytes: int = MAX_LINE_BY
         size = len(line)
         if size > limit_bytes:
             end = line[-1:]
-            line = _NO_EVENT
+            line = NO_EVENT
             while end != b"\n" and (more := file.readline(_CHUNK_BYTES)):
                 size += len(more)
                 end = more[-1:]

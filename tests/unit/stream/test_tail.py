@@ -13,6 +13,7 @@ from tests.support.streams import events, message
 from hankwatch.core.clock import VirtualClock
 from hankwatch.events.envelope import Event
 from hankwatch.stream import JournalReader
+from hankwatch.stream.follow import FollowedFile
 from hankwatch.stream.reader import POLL_S
 
 
@@ -196,3 +197,18 @@ async def test_a_retargeted_link_is_followed(tmp_path: Path) -> None:
         link.symlink_to("two")
         assert await follower.poll() == ["two"]
         tasks.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("size_bytes", [900_000, 1_100_000])
+def test_a_line_beyond_the_limit_is_passed_over_in_bounded_memory(tmp_path: Path, size_bytes: int) -> None:
+    path = tmp_path / "events.jsonl"
+    path.write_bytes(b"before\n" + b"x" * size_bytes + b"\nbehind\n")
+    file, found = FollowedFile(path, 0, limit_bytes=1_000_000), list[tuple[bytes, int]]()
+    while True:
+        found += file.lines()
+        if not file.has_more:
+            break
+    file.close()
+    shown = [line[:8] for line, _ in found]
+    assert shown == [b"before\n", b"x" * 8 if size_bytes < 1_000_000 else b"\x00\n", b"behind\n"]
+    assert found[-1][1] == path.stat().st_size

@@ -15,6 +15,7 @@ from hankwatch.core.tasks import task_group
 from hankwatch.serve import chat, console, metrics, runs, sessions, socket, sse, watches
 from hankwatch.serve.context import Serving
 from hankwatch.serve.gate import Gate
+from hankwatch.serve.mcp_http import McpEndpoint
 from hankwatch.serve.problems import DOCUMENTED, explain_errors
 from hankwatch.watches.requests import WatchEdit, WatchRequest
 
@@ -33,11 +34,12 @@ def make_app(serving: Serving) -> Gate:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         warm = partial(anyio.to_thread.run_sync, serving.shelf.warm, abandon_on_cancel=True)
-        async with serving.streams.running(), task_group() as tasks:
+        async with serving.streams.running(), mcp.manager.run(), task_group() as tasks:
             tasks.start_soon(warm)
             yield
             tasks.cancel_scope.cancel()
 
+    mcp = McpEndpoint(serving)
     app = FastAPI(
         title="hankwatch",
         summary=_SUMMARY,
@@ -49,6 +51,7 @@ def make_app(serving: Serving) -> Gate:
         redirect_slashes=False,
         responses=DOCUMENTED,
     )
+    app.router.routes.append(mcp.route())
     for part in (runs, sse, socket, watches, sessions, chat, metrics):
         app.include_router(part.router)
     for part in console.PARTS:

@@ -121,16 +121,16 @@ async def test_another_tenant_sees_nothing(guarded: Server) -> None:
 @pytest.mark.parametrize(
     ("who", "run", "steer", "arm"),
     [
-        ("alice", 200, 400, 201),
+        ("alice", 200, 409, 201),
         ("bob", 200, 403, 403),
         ("carol", 404, 404, 201),
-        ("root", 200, 400, 201),
+        ("root", 200, 409, 201),
         ("agent", 200, 403, 201),
         ("eve", 404, 404, 201),
     ],
 )
 async def test_standing_decides(guarded: Server, who: str, run: int, steer: int, arm: int) -> None:
-    """Steering ends in 400 for who may, since nothing is live."""
+    """Steering ends in 409 for who may, since nothing is live."""
     async with guarded.client(who) as client:
         assert (await client.get("/api/runs/latest")).status_code == run
         assert (await client.post("/api/runs/latest/commands", json={"command": "next"})).status_code == steer

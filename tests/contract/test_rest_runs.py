@@ -145,10 +145,26 @@ async def test_a_command_for_what_is_not_live_is_refused(server: Server) -> None
     async with server.client() as client:
         answer = await client.post(f"{RUNS}/latest/commands", json={"command": "skip"})
         unknown = await client.post(f"{RUNS}/latest/commands", json={"command": "explode"})
-        too_much = await client.post(f"{RUNS}/latest/commands", json={"command": "skip", "extra": 1})
+    assert (answer.status_code, answer.json()["code"]) == (409, "run-not-live")
+    assert answer.json()["hint"] == "GET /api/runs shows which are live"
+    assert unknown.status_code == 422
 
-    assert (answer.status_code, answer.json()["detail"][:14]) == (400, "no run is live")
-    assert unknown.status_code == too_much.status_code == 422
+
+@pytest.mark.parametrize(
+    ("asked", "status"),
+    [
+        ({"command": "skip", "extra": 1}, 422),
+        ({"command": "skip", "target": "one"}, 422),
+        ({"command": "skip", "goOn": True}, 422),
+        ({"command": "rollback"}, 422),
+        ({"command": "rollback", "target": ""}, 422),
+        ({"command": "rollback", "target": "one:start", "goOn": True, "waitS": 1}, 409),
+    ],
+    ids=str,
+)
+async def test_what_a_command_takes_stands_in_its_schema(server: Server, asked: dict[str, object], status: int) -> None:
+    async with server.client() as client:
+        assert (await client.post(f"{RUNS}/latest/commands", json=asked)).status_code == status
 
 
 async def test_an_execution_without_a_journal_is_empty_not_an_error(tmp_path: Path) -> None:

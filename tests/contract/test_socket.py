@@ -142,7 +142,9 @@ async def test_a_client_that_only_reads_commands_nothing(server: Server) -> None
     ("command", "data", "said"),
     [
         ("codon.next", {}, "no run is live"),
-        ("codon.redo", {}, "is no command here"),
+        ("codon.redo", {}, "rollback.toCodon with autoRestart goes back"),
+        ("codon.start", {"codonId": "one"}, "codon.next starts the one that the run waits with"),
+        ("codon.explode", {}, "is no command here"),
         ("rollback.toCheckpoint", {}, "checkpointSha is missing"),
         ("rollback.toCodon", {"codonId": 1}, "codonId is missing"),
         ("__proto__", {}, "is no command here"),

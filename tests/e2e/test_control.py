@@ -64,7 +64,7 @@ def test_what_cannot_be_meant_is_refused(cli: Cli, arguments: tuple[str, ...]) -
 
 
 def test_an_ended_run_takes_no_commands(looker: Cli) -> None:
-    assert "no run is live" in looker.refused("control", "latest", "skip", code="usage").err
+    assert "no run is live" in looker.refused("control", "latest", "skip", code="run-not-live").err
 
 
 def test_a_stopped_run_says_how_to_go_on_and_resumes_where_the_hank_ran_last(cli: Cli) -> None:

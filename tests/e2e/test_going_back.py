@@ -24,7 +24,7 @@ class Waiting:
     ran: Ran
     process: "subprocess.Popen[str]"
     _idles: int = 0
-    _nexts: int = 0
+    _posted: int = 0
 
     def waits(self) -> None:
         """Return once it waits anew."""
@@ -38,12 +38,16 @@ class Waiting:
         return done
 
     def next(self) -> None:
-        """Let it go on, by a command file: what the command writes, without its start-up."""
+        """Let it go on."""
+        self._post(command="next")
+
+    def _post(self, **order: object) -> None:
+        """A command file: what the command writes, without its start-up."""
         managed = self.ran.root / ".hankweave"
         run_id = json.loads((managed / "runtime.lock").read_text())["run"]
-        self._nexts += 1
-        written = managed / f"next-{self._nexts}"
-        written.write_text(json.dumps({"id": written.name, "run": run_id, "command": "next"}))
+        self._posted += 1
+        written = managed / f"order-{self._posted}"
+        written.write_text(json.dumps({"id": written.name, "run": run_id, **order}))
         (managed / "commands").mkdir(exist_ok=True)
         written.rename(managed / "commands" / f"{written.name}.json")
 
@@ -57,6 +61,11 @@ class Waiting:
         answer = str(self.order("rollback", target).json["data"]["message"])
         self.waits()
         return answer
+
+    def go_back_and_on(self, target: str) -> None:
+        """A rollback that starts the next codon at once, until the run waits again."""
+        self._post(command="rollback", target=target, goOn=True)
+        self.waits()
 
     def _count(self) -> int:
         return self.ran.journal.read_bytes().count(b'"type":"server.idle"') if self.ran.journal.exists() else 0
@@ -107,8 +116,8 @@ def test_a_waiting_run_is_taken_back_by_every_kind_of_target(cli: Cli) -> None:
         assert (refused.code, refused.json["data"]["code"]) == (1, "command-refused")
         assert workspace(root) == AFTER_ONE
 
-        assert "(rig-setup) of codon one" in run.go_back("one:start")
-        run.go_on()
+        run.go_back_and_on("one:start")
+        assert run.ran.of("rollback.completed")[-1].data["autoRestart"] is True
         run.go_on()
         run.next()
         assert run.process.wait(timeout=15) == 0

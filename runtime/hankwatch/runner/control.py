@@ -66,6 +66,8 @@ class GoBack:
     """A rollback that a waiting run was asked for; its own line carries it out and answers."""
 
     to: To
+    go_on: bool = False
+    """Start the next codon at once instead of waiting again."""
     answer: str = ""
     refusal: Exception | None = None
     answered: anyio.Event = field(default_factory=anyio.Event)
@@ -149,8 +151,8 @@ class Control:
         self._next.set()
         return True
 
-    async def go_back(self, to: To) -> str:
-        """Let a waiting run roll back and wait again; says what was done.
+    async def go_back(self, to: To, *, go_on: bool = False) -> str:
+        """Let a waiting run roll back, and then wait again or go on; says what was done.
 
         Raises:
             OrderRefused: it does not wait, or cannot be rolled back; why.
@@ -160,7 +162,7 @@ class Control:
                 "a rollback is for a run that waits between codons: `run --no-autostart` does before each and after"
                 " a failure, with --resume also where an earlier run ended"
             )
-        asked = self._asked = GoBack(to)
+        asked = self._asked = GoBack(to, go_on)
         await asked.answered.wait()
         if asked.refusal is not None:
             raise OrderRefused(str(asked.refusal)) from asked.refusal

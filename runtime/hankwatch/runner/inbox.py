@@ -53,6 +53,8 @@ class Command(ConfigModel):
     command: Annotated[Order, Field(strict=False)]
     target: Text | None = None
     """What a rollback goes back to."""
+    go_on: bool = False
+    """After a rollback, start the next codon at once."""
 
 
 def command_id(clock: Clock) -> str:
@@ -111,7 +113,7 @@ class Inbox:
     async def _carry_out(self, command: Command) -> None:
         try:
             self._require_meant(command)
-            done = await self.orders.carry_out(command.command, command.target)
+            done = await self.orders.carry_out(command.command, command.target, go_on=command.go_on)
         except OrderRefused as error:
             self._refuse(f"Not done ({command.command}): {error}", command.id)
         else:
@@ -175,7 +177,7 @@ def post(layout: Layout, command: Command) -> Path:
     path = layout.commands / f"{command.id}{_SUFFIX}"
     try:
         layout.commands.mkdir(exist_ok=True)
-        replace_file(path, command.model_dump_json(by_alias=True, exclude_none=True).encode())
+        replace_file(path, command.model_dump_json(by_alias=True, exclude_defaults=True).encode())
     except OSError as error:
         raise InfrastructureError(f"the command {path} cannot be written: {error.strerror}") from error
     return path

@@ -42,13 +42,14 @@ class Orders:
         """End the run within its stop budget; asking again changes nothing."""
         self.control.stop(now_s=self.clock.monotonic(), budget_s=self.stop_budget_s)
 
-    async def carry_out(self, order: Order, target: str | None = None) -> str:
+    async def carry_out(self, order: Order, target: str | None = None, *, go_on: bool = False) -> str:
         """Do it, and say what was done.
 
         Args:
             order: What is asked.
             target: Where to go back to, for a rollback: a checkpoint's SHA or its beginning, a codon,
                 ``CODON:TYPE`` or ``last-success``.
+            go_on: After a rollback, start the next codon at once instead of waiting for ``next``.
 
         Raises:
             OrderRefused: it cannot be done, or not now.
@@ -68,7 +69,7 @@ class Orders:
                 return "The run stops"
             case Order.ROLLBACK:
                 _require(bool(target), "a rollback needs a target")
-                return await self.control.go_back(read_target(target or ""))
+                return await self.control.go_back(read_target(target or ""), go_on=go_on)
             case Order.CHECKPOINTS:
                 return await self.list_checkpoints()
 

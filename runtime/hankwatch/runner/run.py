@@ -211,6 +211,8 @@ class Run:
         while (asked := await self._hold(step)) is not None:
             if await answer(asked, self.context, self.new_run_id(), self.name_holder):
                 self._last = None
+                if asked.go_on:
+                    break
                 message = "Rolled back; waiting until next is asked for"
                 self.context.stream.emit(ServerIdle(reason="rollback-completed", message=message))
         return self._step(again=True)

@@ -13,7 +13,7 @@ from hankwatch.runner.context import RunContext
 from hankwatch.runner.control import GoBack
 from hankwatch.runner.rigs import copied_places
 from hankwatch.runner.rollback import Recovered, Rollback, recover
-from hankwatch.runner.rollback_plan import ThreadCodon, To, choose
+from hankwatch.runner.rollback_plan import ThreadCodon, choose
 from hankwatch.runner.snapshots import snapshot
 from hankwatch.runner.state import CodonRecord, RunState
 from hankwatch.stream.reader import JournalReader
@@ -28,20 +28,20 @@ async def answer(asked: GoBack, context: RunContext, to_run: str, name_holder: C
         InfrastructureError: the journal failed.
     """
     try:
-        asked.answer = await _go_back(asked.to, context, to_run, name_holder)
+        asked.answer = await _go_back(asked, context, to_run, name_holder)
     except (RollbackRefused, CheckpointFailed, OSError) as error:
         asked.refusal = error
     asked.answered.set()
     return asked.refusal is None
 
 
-async def _go_back(to: To, context: RunContext, to_run: str, name_holder: Callable[[str], None]) -> str:
+async def _go_back(asked: GoBack, context: RunContext, to_run: str, name_holder: Callable[[str], None]) -> str:
     ledger, keeper, stream = context.ledger, context.keeper, context.stream
     runs = ledger.state.runs
     async with keeper.repository() as checkpoints:
         thread = await _timeline(ledger.state, context, checkpoints)
         left = [await _timeline(RunState(runs[:n]), context, checkpoints) for n in range(1, len(runs))]
-        choice = choose(thread, to, left)
+        choice = choose(thread, asked.to, left)
 
         async def continue_run() -> None:
             ledger.continue_as(to_run, "rollback", {**choice.starting_conditions, "leftRun": ledger.run_id})
@@ -55,7 +55,7 @@ async def _go_back(to: To, context: RunContext, to_run: str, name_holder: Callab
             globs=keeper.globs({codon.base_codon_id for codon in choice.kept}),
             continue_run=continue_run,
             codon_running=ledger.run.current is not None,
-            auto_restart=False,
+            auto_restart=asked.go_on,
         )
     stream.emit(snapshot(ledger))
     await keeper.begin()

@@ -21,6 +21,7 @@ from hankwatch.core.errors import (
     InfrastructureError,
     OrderRefused,
     RunNotFound,
+    RunNotLive,
     ScopeMissing,
     SecretInAddress,
     TooManyStreams,
@@ -40,6 +41,7 @@ _STATUSES: Final[Mapping[type[HankwatchError], int]] = {
     WatchInvalid: 422,
     WatchNotFound: 404,
     RunNotFound: 404,
+    RunNotLive: 409,
     CapReached: 409,
     OrderRefused: 409,
     Forbidden: 403,
@@ -56,6 +58,7 @@ _STATUSES: Final[Mapping[type[HankwatchError], int]] = {
 """The first class of the error's own line that stands here counts."""
 _HINTS: Final[Mapping[type[HankwatchError], str]] = {
     RunNotFound: "GET /api/runs lists them",
+    RunNotLive: "GET /api/runs shows which are live",
     WatchNotFound: "GET /api/watches lists those you may read",
 }
 _MAX_FAULTS: Final = 50

@@ -1,5 +1,6 @@
 """REST of runs: what they are, what they wrote, what they are asked for."""
 
+from functools import partial
 from itertools import islice
 from typing import Annotated, Any, Final, Literal
 
@@ -22,6 +23,7 @@ from hankwatch.serve.views import (
     EventPage,
     ReportText,
     ReportView,
+    RollbackRequest,
     RunDetail,
     RunView,
     SentinelView,
@@ -129,7 +131,11 @@ async def command_run(run_id: str, asked: CommandRequest, serving: Served, calle
     named: Named = await anyio.to_thread.run_sync(serving.run, caller, run_id, "runs:control")
     caller.require_steering()
     found = Found(named.followed.execution, named.run)
-    command = await anyio.to_thread.run_sync(aimed, found, asked.command, asked.target, serving.clock)
+    if isinstance(asked, RollbackRequest):
+        aim = partial(aimed, found, asked.command, asked.target, serving.clock, go_on=asked.go_on)
+    else:
+        aim = partial(aimed, found, asked.command, None, serving.clock)
+    command = await anyio.to_thread.run_sync(aim)
     layout = named.followed.execution.layout
     if not asked.wait_s:
         await anyio.to_thread.run_sync(post, layout, command)

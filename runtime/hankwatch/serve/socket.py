@@ -4,6 +4,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -212,9 +213,10 @@ class _Client:
     async def _order(self, asked: Request) -> None:
         try:
             self.caller.require_steering()
-            order, target = order_of(asked)
+            asks = order_of(asked)
             found = Found(self.named.followed.execution, self.named.run)
-            command = await anyio.to_thread.run_sync(aimed, found, order, target, self.serving.clock)
+            aim = partial(aimed, found, asks.order, asks.target, self.serving.clock, go_on=asks.go_on)
+            command = await anyio.to_thread.run_sync(aim)
             await anyio.to_thread.run_sync(post, found.execution.layout, _under(command, asked.id))
         except HankwatchError as error:
             code = "COMMAND_REFUSED" if isinstance(error, OrderRefused | UsageError) else INSUFFICIENT_PERMISSIONS

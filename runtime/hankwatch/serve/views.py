@@ -284,16 +284,30 @@ class ReportText(ReportView):
     """Of its beginning; the end is shown."""
 
 
-class CommandRequest(View):
-    """Something to ask a live run for."""
-
+class _Asked(View):
     model_config = ConfigDict(extra="forbid")
 
-    command: Order
-    target: Text | None = None
-    """What a rollback goes back to: a checkpoint's SHA, ``CODON``, ``CODON:start`` or ``last-success``."""
     wait_s: Annotated[float, Field(ge=0, le=30)] = 0.0
     """How long to wait for the run's answer, at most 30."""
+
+
+class OrderRequest(_Asked):
+    """Something to ask a live run for."""
+
+    command: Literal[Order.NEXT, Order.SKIP, Order.STOP, Order.FORCE_STOP, Order.CHECKPOINTS]
+
+
+class RollbackRequest(_Asked):
+    """Let a waiting run go back."""
+
+    command: Literal[Order.ROLLBACK]
+    target: Text
+    """What it goes back to: a checkpoint's SHA, ``CODON``, ``CODON:start`` or ``last-success``."""
+    go_on: bool = False
+    """Start the next codon at once instead of waiting again."""
+
+
+CommandRequest = Annotated[OrderRequest | RollbackRequest, Field(discriminator="command")]
 
 
 class CommandView(View):

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.support import warm
+
 COMMAND = (str(Path(sys.executable).parent / "hankwatch"),)
 
 
@@ -56,7 +58,10 @@ class Cli:
         )
 
     def __call__(self, *arguments: object, env: dict[str, str] | None = None, **options: Any) -> Done:
-        """The command, to its end."""
+        """The command, to its end; started warm unless ``env`` or ``options`` need an interpreter of its own."""
+        if not options and not any(name.startswith(("PYTHON", "LANG", "LC_")) for name in env or ()):
+            argv = [*COMMAND, *map(str, arguments)]
+            return Done(*warm.finished(argv, cwd=self.cwd, environ=self.environ(**(env or {})), timeout_s=15))
         with self.start(*arguments, env=env, **options) as process:
             out, err = process.communicate(timeout=15)
         return Done(process.returncode, out, err)

@@ -215,6 +215,7 @@ async def open_watching(
             Defaults(watches.interval, None if home is None else str(home), asks_first=watches.activation == "ask"),
             journal_end=(lambda: 0) if home is None else (lambda: _size(Layout(home).journal)),
             agents_enabled=watches.enabled,
+            keep_terminal_h=watches.keep_terminal_h,
         )
         keep = timedelta(hours=watches.keep_terminal_h) if watches.keep_terminal_h else None
         watching = Watching(service, store, service.outbox, evaluator, clock, keep)

@@ -6,12 +6,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from sqlalchemy import Connection, Engine, create_engine, event, insert, select
+from sqlalchemy import Connection, Engine, create_engine, event, insert, select, update
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 
 from hankwatch.core.errors import StoreFailed, UsageError
-from hankwatch.watches.tables import PAST, SCHEMA_VERSION, meta, metadata
+from hankwatch.watches.tables import PAST, SCHEMA_VERSION, UPGRADED, meta, metadata
 
 T = TypeVar("T")
 CHANNEL: Final = "hankwatch"
@@ -106,6 +106,9 @@ class Database:
             if found is None:
                 connection.execute(insert(meta).values(name="schema", value=str(SCHEMA_VERSION)))
                 connection.execute(insert(meta).values(name=PAST, value="0"))
+            elif found in {str(version) for version in UPGRADED}:
+                connection.execute(update(meta).where(meta.c.name == "schema").values(value=str(SCHEMA_VERSION)))
+                return str(SCHEMA_VERSION)
             return str(found or SCHEMA_VERSION)
 
         with self.writing() as connection:

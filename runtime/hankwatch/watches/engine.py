@@ -50,7 +50,7 @@ class WatchEngine:
     clock: Clock
     feeds: list[Feed] = field(default_factory=list)
     keep_ended: timedelta | None = timedelta(hours=24)
-    """How long ended watches stay; None for ever."""
+    """How long ended watches stay unless the store says otherwise; None for ever."""
     on_decided: Callable[[], None] = lambda: None
     """Called after each commit, so that deliveries need not wait."""
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
@@ -177,9 +177,17 @@ class WatchEngine:
             await anyio.to_thread.run_sync(store.recover_clock, now)
             await anyio.to_thread.run_sync(store.engines.beat, self.id, homes, now)
             self._beaten_at = monotonic
-        if self.keep_ended is not None and (self._purged_at is None or monotonic - self._purged_at >= PURGE_S):
-            await anyio.to_thread.run_sync(store.purge, now - self.keep_ended)
+        if self._purged_at is None or monotonic - self._purged_at >= PURGE_S:
+            await anyio.to_thread.run_sync(self._purge)
             self._purged_at = monotonic
+
+    def _purge(self) -> None:
+        """Forget what ended long enough ago."""
+        keep, mine = self.keep_ended, self.evaluator.store.settings.read().get("keep_terminal_h")
+        if mine is not None:
+            keep = timedelta(hours=mine.value) if mine.value else None
+        if keep is not None:
+            self.evaluator.store.purge(self.evaluator.now() - keep)
 
     async def _retire(self) -> None:
         try:

@@ -23,6 +23,7 @@ from hankwatch.watches.editing import Editing
 from hankwatch.watches.evaluation import Evaluation
 from hankwatch.watches.evaluator import Evaluator
 from hankwatch.watches.hooks import Hook, Hooks, PlainHook
+from hankwatch.watches.instance import Configured, Setting, SettingsEdit
 from hankwatch.watches.outbox import Outbox
 from hankwatch.watches.requests import WatchEdit, WatchRequest
 from hankwatch.watches.rows import identity_of
@@ -71,6 +72,8 @@ class WatchService:
     """Called after each change, so that an engine looks at once."""
     agents_enabled: bool = True
     """``watches.enabled``: whether agents may use watches at all."""
+    keep_terminal_h: float = 24.0
+    """As it is configured: hours that ended watches are kept; 0 is for ever."""
     hooks: Hooks = field(default_factory=Hooks)
     """What deliverers of this process call."""
 
@@ -88,7 +91,7 @@ class WatchService:
             CapReached: too many are active.
             StoreFailed: the database failed.
         """
-        self._require_enabled(principal)
+        await self._require_enabled(principal)
         return await self._arm(principal, request, depth=depth, applied=False)
 
     def register_watch_hook(self, **hooks: Hook | PlainHook) -> None:
@@ -109,13 +112,20 @@ class WatchService:
         *,
         session: str | None = None,
         statuses: Iterable[Status] = tuple(Status),
+        text: str = "",
         after: str = "",
         limit: int = 10_000,
     ) -> list[Watch]:
-        """The first watches behind an id that the asker may read, by id."""
+        """The first watches behind an id that the asker may read, by id; ``text`` stands somewhere in their records."""
         tenant = None if principal.is_operator else principal.tenant
         find = partial(
-            self.store.find, tenant=tenant, prefix=prefix, session=session, statuses=tuple(statuses), limit=limit
+            self.store.find,
+            tenant=tenant,
+            prefix=prefix,
+            session=session,
+            statuses=tuple(statuses),
+            text=text,
+            limit=limit,
         )
         readable, found = list[Watch](), await _in_thread(partial(find, after=after))
         while True:
@@ -145,10 +155,10 @@ class WatchService:
             WatchNotFound: as ``get``.
             Forbidden: as ``get``.
         """
-        self._require_enabled(principal)
+        await self._require_enabled(principal)
         await self.get(principal, watch_id, Action.EDIT)
         now = self.evaluator.now()
-        editing = Editing(edit, principal, self.verifiers, self.defaults, now)
+        editing = Editing(edit, principal, self.verifiers, await self._defaults(), now)
 
         def work(stands: Watch) -> Decision:
             self.authorizer.check(principal, Action.EDIT, stands)
@@ -235,15 +245,15 @@ class WatchService:
             WatchInvalid: one of them cannot be, or has no id, or two have the same; nothing has changed then.
             CapReached: too many are active; those before it are armed.
         """
-        self._require_enabled(principal)
+        await self._require_enabled(principal)
         ids = [request.id for request in requests]
         if None in ids or len(set(ids)) < len(ids):
             raise WatchInvalid(["each watch of a set has an id, and no two the same"])
-        now = self.evaluator.now()
+        now, defaults = self.evaluator.now(), await self._defaults()
         plans = {
             watch.id: (watch, request)
             for request in requests
-            for watch in [planned(request, principal, self.verifiers, self.defaults, now)]
+            for watch in [planned(request, principal, self.verifiers, defaults, now)]
         }
         find = partial(
             self.store.find,
@@ -298,7 +308,7 @@ class WatchService:
 
     async def _arm(self, principal: Principal, request: WatchRequest, *, depth: int, applied: bool) -> Armed:
         now = self.evaluator.now()
-        watch = planned(request, principal, self.verifiers, self.defaults, now, depth=depth)
+        watch = planned(request, principal, self.verifiers, await self._defaults(), now, depth=depth)
         watch = replace(watch, cursor=self.journal_end())
         self.authorizer.check(principal, Action.PROPOSE, watch)
         for number in range(1, _ID_TRIES + 1):
@@ -374,8 +384,29 @@ class WatchService:
             return False
         return True
 
-    def _require_enabled(self, principal: Principal) -> None:
-        if principal.is_agent and not self.agents_enabled:
+    async def settings(self) -> dict[str, Setting]:
+        """What can be set for the store while it is in use, as it holds now, by name."""
+        configured = Configured(self.defaults.interval_s, self.agents_enabled, self.keep_terminal_h)
+        return await _in_thread(partial(self.store.settings.holding, configured))
+
+    async def change_settings(self, principal: Principal, edit: SettingsEdit) -> dict[str, Setting]:
+        """Set what is given for every process that works with this store; null goes back to what is configured.
+
+        Raises:
+            Forbidden: the asker is no operator.
+        """
+        if not principal.is_operator:
+            raise Forbidden("set", "*", "only an operator sets what holds for all watches")
+        changes = edit.model_dump(exclude_unset=True)
+        await _in_thread(partial(self.store.settings.write, changes, principal.actor, self.evaluator.now()))
+        self.on_changed()
+        return await self.settings()
+
+    async def _defaults(self) -> Defaults:
+        return replace(self.defaults, interval_s=float((await self.settings())["interval"].value))
+
+    async def _require_enabled(self, principal: Principal) -> None:
+        if principal.is_agent and not (await self.settings())["enabled"].value:
             raise Forbidden("use", "*", "watches are switched off for agents (watches.enabled)")
 
 

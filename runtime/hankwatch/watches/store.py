@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
+import orjson
 from sqlalchemy import (
     Connection,
     Row,
@@ -28,12 +29,14 @@ from hankwatch.watches.decide import Decision, Raised
 from hankwatch.watches.delivery import reactions, told
 from hankwatch.watches.evaluation import Evaluation
 from hankwatch.watches.forgetting import forget, past_generation
+from hankwatch.watches.instance import InstanceSettings
 from hankwatch.watches.outbox import instant, millis, withdraw
 from hankwatch.watches.policies import POLICIES, Caps
 from hankwatch.watches.posting import post
 from hankwatch.watches.roll import EngineRoll
 from hankwatch.watches.rows import columns, identity_of, read, rows_of
 from hankwatch.watches.scope import Scope, in_scope
+from hankwatch.watches.signals import SignalFeed, note
 from hankwatch.watches.tables import deliveries, evaluations, watches
 from hankwatch.watches.watch import WITHDRAWN, Kind, Observation, Signal, Status, Watch
 
@@ -71,6 +74,10 @@ class WatchStore:
         self.database = database
         self.engines = EngineRoll(database)
         """Who polls, and whether all is polled."""
+        self.signals = SignalFeed(database)
+        """What watches told last."""
+        self.settings = InstanceSettings(database)
+        """What was set for this store, whoever works with it."""
         self._day_limits = {kind: max_fires_per_day or row.max_fires_per_day for kind, row in POLICIES.items()}
         self._caps = {kind: row.caps for kind, row in POLICIES.items()} | dict(caps or {})
 
@@ -131,7 +138,9 @@ class WatchStore:
                     update(watches).where(watches.c.id == fresh.id).values(fence=mine.fence + 1, **values)
                 )
             if fresh.status is Status.ACTIVE:
-                armed = told(fresh, Raised(Signal.ARMED, None, "armed"), version, now)
+                raised = Raised(Signal.ARMED, None, "armed")
+                note(connection, fresh, (raised,))
+                armed = told(fresh, raised, version, now)
                 post(connection, armed, now, limit=self._day_limits[fresh.kind])
                 self.database.announce(connection)
             return fresh, True
@@ -161,10 +170,11 @@ class WatchStore:
         prefix: str = "",
         applied: bool | None = None,
         verifiers: Iterable[str] | None = None,
+        text: str = "",
         after: str = "",
         limit: int = 10_000,
     ) -> list[Watch]:
-        """The watches that fit everything given, by id."""
+        """The watches that fit everything given, by id; ``text`` stands somewhere in the record, in capitals or not."""
         asked = {"tenant": tenant, "owner": owner, "session": session, "home": home, "applied": applied}
         query = select(watches).where(watches.c.status.in_([status.value for status in statuses]), watches.c.id > after)
         for name, value in asked.items():
@@ -174,6 +184,8 @@ class WatchStore:
             query = query.where(watches.c.verifier.in_(sorted(verifiers)))
         if prefix:
             query = query.where(watches.c.id.startswith(prefix, autoescape=True))
+        if text:
+            query = query.where(watches.c.record.icontains(orjson.dumps(text).decode()[1:-1], autoescape=True))
         with self.database.reading() as connection:
             rows = connection.execute(query.order_by(watches.c.id).limit(limit)).all()
         return [watch for row in rows if (watch := read(row)) is not None]
@@ -409,6 +421,7 @@ class WatchStore:
             withdraw(connection, row.id, decision.watch.end_reason, now)
         post(connection, reactions(decision, version, now), now, limit=self._day_limits[decision.watch.kind])
         if decision.raised:
+            note(connection, decision.watch, decision.raised)
             self.database.announce(connection)
 
 

@@ -6,7 +6,9 @@ milliseconds, so both databases order them alike.
 
 from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, MetaData, String, Table, Text
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+UPGRADED = frozenset({1})
+"""Versions that become this one by the tables they lack."""
 PAST = "past generation"
 """Name of the highest generation of all that was deleted."""
 
@@ -91,4 +93,22 @@ engines = Table(
     Column("id", String(64), primary_key=True),
     Column("scope", Text, nullable=False),  # what it checks, for people
     Column("looped_ms", BigInteger, nullable=False),
+)
+
+signals = Table(
+    "hankwatch_signals",
+    metadata,
+    Column("number", Integer, primary_key=True, autoincrement=True),
+    Column("signal", String(16), nullable=False),
+    Column("watch_id", String(128), nullable=False),
+    Column("record", Text, nullable=False),  # the watch as it was then
+)
+
+settings = Table(
+    "hankwatch_settings",
+    metadata,
+    Column("name", String(32), primary_key=True),
+    Column("value", Text, nullable=False),  # JSON
+    Column("set_by", Text, nullable=False),
+    Column("set_ms", BigInteger, nullable=False),
 )

@@ -6,9 +6,8 @@ from pathlib import Path
 
 from hankwatch.config.environment import is_present
 from hankwatch.core.clock import Clock
-from hankwatch.core.errors import ConfigError, NotYetSupported, UsageError
+from hankwatch.core.errors import ConfigError, UsageError
 from hankwatch.hank.load import LoadedHank, load_hank
-from hankwatch.hank.support import unsupported
 from hankwatch.runner.execution import executions, new_execution_dir
 from hankwatch.settings import Flag, Settings, load_settings
 
@@ -70,8 +69,6 @@ def load_for_run(options: RunOptions, environ: Mapping[str, str]) -> tuple[Loade
     if not loaded.diagnostics.ok:
         raise ConfigError(loaded.diagnostics.errors)
     loaded.log_warnings()
-    if uses := unsupported(hank.config):
-        raise NotYetSupported(" and ".join(f"{use.feature} ({use.pointer})" for use in uses))
     required = hank.config.requirements.env if hank.config.requirements else ()
     if missing := [name for name in required if not is_present(name, environ)]:
         raise UsageError(

@@ -81,9 +81,5 @@ def sentinel(sentinel_id: str = "observer", /, **fields: Any) -> dict[str, Any]:
 
 
 def findings(loaded: LoadedHank, *codes: str) -> list[tuple[str, str, str]]:
-    """(severity, code, pointer) of the diagnostics; without ``codes`` all but ``not-yet``."""
-    return [
-        (d.severity, d.code, d.pointer)
-        for d in loaded.diagnostics
-        if (d.code in codes if codes else d.code != "not-yet")
-    ]
+    """(severity, code, pointer) of the diagnostics; without ``codes`` of all."""
+    return [(d.severity, d.code, d.pointer) for d in loaded.diagnostics if not codes or d.code in codes]

@@ -9,6 +9,7 @@ import orjson
 
 from hankwatch.agents.dialect import TableDialect
 from hankwatch.agents.errors import is_context_exceeded
+from hankwatch.agents.mcp import NAME, START_S, McpServer
 from hankwatch.agents.program import Command, TurnRequest, as_argument
 from hankwatch.agents.records import Record, joined_text, model_uses
 from hankwatch.agents.signals import (
@@ -206,6 +207,11 @@ class Claude:
     def interrupt(self, request_id: str) -> bytes:
         """See ``Interrupts``."""
         return _line({"type": "control_request", "request_id": request_id, "request": {"subtype": "interrupt"}})
+
+    def with_mcp(self, command: Command, server: McpServer) -> Command:
+        """See ``TakesMcp``; beside the servers that are configured, and allowed whatever else is."""
+        more = ("--mcp-config", str(server.file), "--allowedTools", f"mcp__{NAME}")
+        return replace(command, argv=(*command.argv, *more), env={"MCP_TIMEOUT": f"{START_S}000", **command.env})
 
     def dialect(self) -> ClaudeDialect:
         """See ``AgentProgram.dialect``."""

@@ -1,10 +1,13 @@
 """Codex: ``codex exec --json``."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import orjson
 
 from hankwatch.agents.dialect import TableDialect
 from hankwatch.agents.launch import Launch, without_provider
+from hankwatch.agents.mcp import NAME, START_S, McpServer
 from hankwatch.agents.program import Command, TurnRequest, with_system_prompt
 from hankwatch.agents.records import Record, joined_text, remainder
 from hankwatch.agents.signals import (
@@ -138,6 +141,19 @@ class Codex(Launch):
         """See ``Resumes``."""
         return self._exec(("resume",), request, session_id)
 
+    def with_mcp(self, command: Command, server: McpServer) -> Command:
+        """See ``TakesMcp``; as values of its configuration, in which TOML's strings and lists are JSON's."""
+        env = ", ".join(f"{name} = {_toml(value)}" for name, value in server.env.items())
+        settings = {
+            "command": _toml(server.argv[0]),
+            "args": _toml(server.argv[1:]),
+            "env": f"{{ {env} }}",
+            "startup_timeout_sec": str(START_S),
+        }
+        flags = [word for key, value in settings.items() for word in ("-c", f"mcp_servers.{NAME}.{key}={value}")]
+        start = len(self.executable)
+        return replace(command, argv=(*command.argv[:start], *flags, *command.argv[start:]))
+
     def dialect(self) -> CodexDialect:
         """See ``AgentProgram.dialect``."""
         return CodexDialect()
@@ -149,3 +165,7 @@ class Codex(Launch):
         model = ("--model", without_provider(request.model, "openai", "codex")) if request.model else ()
         arguments = ("exec", *command, "--json", "--skip-git-repo-check", *bypass, *model, *session, "-")
         return self.fed(arguments, with_system_prompt(request))
+
+
+def _toml(value: object) -> str:
+    return orjson.dumps(value).decode()

@@ -2,11 +2,14 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+
+import orjson
 
 from hankwatch.agents.dialect import TableDialect
 from hankwatch.agents.launch import Launch, without_provider
+from hankwatch.agents.mcp import NAME, McpServer
 from hankwatch.agents.program import Command, TurnRequest, with_system_prompt
 from hankwatch.agents.records import Record
 from hankwatch.agents.signals import (
@@ -126,6 +129,12 @@ class Copilot(Launch):
     def resume(self, request: TurnRequest, session_id: str) -> Command:
         """See ``Resumes``."""
         return self._command(request, f"--resume={session_id}")
+
+    def with_mcp(self, command: Command, server: McpServer) -> Command:
+        """See ``TakesMcp``; beside the servers that are configured."""
+        servers = {"mcpServers": {NAME: server.entry(type="local", tools=["*"])}}
+        more = ("--additional-mcp-config", orjson.dumps(servers).decode(), "--allow-tool", NAME)
+        return replace(command, argv=(*command.argv, *more))
 
     def dialect(self) -> CopilotDialect:
         """See ``AgentProgram.dialect``."""

@@ -1,9 +1,10 @@
 """The agent ``exec:COMMAND``: any command that prints our envelope or Claude's dialect."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hankwatch.agents.detect import ENVELOPE, DetectingDialect
+from hankwatch.agents.mcp import McpServer
 from hankwatch.agents.program import Command, TurnRequest, as_argument
 
 
@@ -13,7 +14,8 @@ class ExecAgent:
 
     The command is always as written. What a turn is about stands in variables: ``HANKWATCH_TURN`` (1, 2, …), from
     the second turn of a session on ``HANKWATCH_SESSION_ID``, ``HANKWATCH_MODEL`` and ``HANKWATCH_SYSTEM_PROMPT``.
-    A command that heeds no session begins anew each turn.
+    A command that heeds no session begins anew each turn. With ``mcp`` the codon gives it ``HANKWATCH_MCP_CONFIG``, a
+    file that says how the MCP server is started.
     """
 
     argv: tuple[str, ...]
@@ -29,6 +31,10 @@ class ExecAgent:
     def resume(self, request: TurnRequest, session_id: str) -> Command:
         """See ``Resumes``."""
         return self._command(request, {"HANKWATCH_SESSION_ID": as_argument(session_id)})
+
+    def with_mcp(self, command: Command, server: McpServer) -> Command:
+        """See ``TakesMcp``."""
+        return replace(command, env={**command.env, "HANKWATCH_MCP_CONFIG": str(server.file)})
 
     def dialect(self) -> DetectingDialect:
         """See ``AgentProgram.dialect``; which of them it prints, its first such line says."""

@@ -1,10 +1,14 @@
 """opencode: ``opencode run --format json``."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import orjson
 
 from hankwatch.agents.dialect import TableDialect
 from hankwatch.agents.launch import PROVIDERS, Launch
+from hankwatch.agents.mcp import NAME, START_S, McpServer
 from hankwatch.agents.program import Command, TurnRequest, with_system_prompt
 from hankwatch.agents.records import Record
 from hankwatch.agents.signals import (
@@ -25,6 +29,7 @@ from hankwatch.core.errors import UsageError
 
 _DENIED = ("rejected permission", "rule which prevents", "permission denied by")
 _CANCELLED = ("aborted", "cancelled")
+_CONFIG = "OPENCODE_CONFIG_CONTENT"
 
 
 class OpencodeDialect(TableDialect):
@@ -127,6 +132,14 @@ class Opencode(Launch):
         """See ``Resumes``."""
         return self._run(request, "--session", session_id)
 
+    def with_mcp(self, command: Command, server: McpServer) -> Command:
+        """See ``TakesMcp``; beside what the variable for inline configuration says already."""
+        entry = {"type": "local", "command": list(server.argv), "environment": dict(server.env), "enabled": True}
+        config = _config(command.env.get(_CONFIG, ""))
+        servers = {**_config_of(config, "mcp"), NAME: {**entry, "timeout": START_S * 1_000}}
+        written = orjson.dumps({**config, "mcp": servers}).decode()
+        return replace(command, env={**command.env, _CONFIG: written})
+
     def dialect(self) -> OpencodeDialect:
         """See ``AgentProgram.dialect``."""
         return OpencodeDialect()
@@ -140,3 +153,19 @@ class Opencode(Launch):
         return self.fed(
             ("run", "--format", "json", "--thinking", "--auto", *model, *session), with_system_prompt(request)
         )
+
+
+def _config(text: str) -> dict[str, Any]:
+    """Inline configuration as its user has set it."""
+    try:
+        config = orjson.loads(text or "{}")
+    except orjson.JSONDecodeError as error:
+        raise UsageError(f"{_CONFIG} is no JSON, so no MCP server can be added to it: {error}") from error
+    if not isinstance(config, dict):
+        raise UsageError(f"{_CONFIG} is no JSON object, so no MCP server can be added to it")
+    return config
+
+
+def _config_of(config: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    found = config.get(key)
+    return found if isinstance(found, dict) else {}

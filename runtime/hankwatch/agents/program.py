@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
+from hankwatch.agents.mcp import McpServer
 from hankwatch.agents.signals import Signal
 from hankwatch.core.errors import UsageError
 from hankwatch.core.text import clean_text
@@ -144,4 +145,13 @@ class Interrupts(Protocol):
 
     def interrupt(self, request_id: str) -> bytes:
         """The line to write to stdin."""
+        ...
+
+
+@runtime_checkable
+class TakesMcp(Protocol):
+    """A program that can be given an MCP server for one turn, with nothing written where its user or agent works."""
+
+    def with_mcp(self, command: Command, server: McpServer) -> Command:
+        """``command``, whose ``env`` is the whole environment of its turn, with the server added."""
         ...

@@ -1,10 +1,11 @@
 """Qwen Code: ``qwen --output-format stream-json``, Claude's lines with a mind of their own."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hankwatch.agents.claude import ClaudeDialect
 from hankwatch.agents.launch import Launch, without_provider
+from hankwatch.agents.mcp import McpServer
 from hankwatch.agents.program import Command, TurnRequest, as_argument
 from hankwatch.agents.records import Record, remainder
 from hankwatch.agents.signals import Tokens, Used
@@ -48,6 +49,10 @@ class Qwen(Launch):
     def resume(self, request: TurnRequest, session_id: str) -> Command:
         """See ``Resumes``."""
         return self._command(request, "--resume", session_id)
+
+    def with_mcp(self, command: Command, server: McpServer) -> Command:
+        """See ``TakesMcp``; as its lowest layer of settings, in place of this machine's."""
+        return replace(command, env={**command.env, "QWEN_CODE_SYSTEM_DEFAULTS_PATH": str(server.file)})
 
     def dialect(self) -> QwenDialect:
         """See ``AgentProgram.dialect``."""

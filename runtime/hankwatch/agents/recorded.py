@@ -10,6 +10,7 @@ from pathlib import Path
 
 from hankwatch.agents import player
 from hankwatch.agents.detect import DetectingDialect
+from hankwatch.agents.mcp import McpServer
 from hankwatch.agents.program import Command, TurnRequest
 from hankwatch.core.errors import UsageError
 from hankwatch.hank.files import recorded_turns
@@ -48,6 +49,10 @@ class RecordedAgent:
             argv += ["--exit", str(self.exit_code)]
         return Command(tuple(argv))
 
+    def with_mcp(self, command: Command, server: McpServer) -> Command:  # noqa: ARG002 - its calls are recorded
+        """See ``TakesMcp``; a recording calls nobody."""
+        return command
+
     def dialect(self) -> DetectingDialect:
         """See ``AgentProgram.dialect``."""
         return DetectingDialect()
@@ -81,6 +86,10 @@ class RecordedSession:
     def resume(self, request: TurnRequest, session_id: str) -> Command:  # noqa: ARG002 - a folder is one session
         """See ``Resumes``."""
         return self.command(request)
+
+    def with_mcp(self, command: Command, server: McpServer) -> Command:  # noqa: ARG002 - its calls are recorded
+        """See ``TakesMcp``; a recording calls nobody."""
+        return command
 
     def dialect(self) -> DetectingDialect:
         """See ``AgentProgram.dialect``."""

@@ -5,7 +5,6 @@
     HankwatchError                    code, hint, exit_code
     ├── ConfigError                   faults of files the user wrote                    exit 2
     ├── UsageError                    a command or call that cannot be meant            exit 2
-    │   ├── NotYetSupported           a documented feature of a later version
     │   ├── CapReached                as many watches are active as may be
     │   ├── WatchInvalid              a watch that cannot be armed as it is asked for
     │   │   ├── IdTaken               its id is another's
@@ -87,18 +86,6 @@ class UsageError(HankwatchError):
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message)
         self.hint = hint
-
-
-class NotYetSupported(UsageError):
-    """The feature is part of the contract, but not of this version."""
-
-    code = "not-yet"
-
-    def __init__(self, feature: str) -> None:
-        self.feature = feature
-        super().__init__(
-            f"{feature} is not supported by this version yet", hint="remove it, or wait for a version that has it"
-        )
 
 
 class CapReached(UsageError):

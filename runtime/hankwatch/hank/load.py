@@ -18,7 +18,6 @@ from hankwatch.hank.mend import mended
 from hankwatch.hank.model import Hank
 from hankwatch.hank.prices import unpriced_models
 from hankwatch.hank.rules import NEIGHBOUR_RULES, RULES
-from hankwatch.hank.support import not_yet
 from hankwatch.sentinels.source import SentinelSource, read_config_file
 
 if TYPE_CHECKING:
@@ -71,7 +70,7 @@ def load_hank(path: Path, shown_as: str | None = None, *, env: Mapping[str, str]
     sentinels: dict[str, tuple[SentinelSource, ...]] = {}
     if hank is not None:
         # What was put in for a faulty codon says nothing about its neighbours.
-        for rule in (*RULES, *(NEIGHBOUR_RULES if config is not None else ()), not_yet):
+        for rule in (*RULES, *(NEIGHBOUR_RULES if config is not None else ())):
             report(rule(hank), document, diagnostics)
         if env is not None:
             report(unpriced_models(hank), document, diagnostics)

@@ -22,6 +22,7 @@ from hankwatch.runner.control import CodonStop, StopReason
 from hankwatch.runner.files import FileTracker
 from hankwatch.runner.globs import Globs
 from hankwatch.runner.jobs import CodonJob
+from hankwatch.runner.mcp import mcp_lack, with_mcp
 from hankwatch.runner.pricing import estimate_usd
 from hankwatch.runner.reentry import Reentry
 from hankwatch.runner.rigs import Rig, RigEnd
@@ -217,6 +218,8 @@ class Attempt:
         job = self.job
         if (lack := compaction_lack(job.codon, job.program)) is not None:
             self._tell.info(f"Codon {job.codon_id}: {lack}", code="auto-compact")
+        if (lack := mcp_lack(job.codon, job.program)) is not None:
+            self._tell.info(f"Codon {job.codon_id}: {lack}", code="no-mcp")
         if job.codon.continuation_mode == "fresh":
             return job.program.command(job.request)
         session_id = session_to_continue(self.previous, job.program)
@@ -355,11 +358,15 @@ class Attempt:
     def _turn(self, command: Command) -> Turn:
         job, context = self.job, self.context
         here = WatchTurn(job.session, self._depth, str(context.layout.root.resolve()))
+        env = {**job.env, **command.env, **here.environment()}
+        if job.codon.mcp:
+            command = with_mcp(job.program, command, env, self._log_of("mcp").with_suffix(".json"))
+            env = dict(command.env)
         return Turn(
             program=job.program,
             command=command,
             cwd=context.layout.agent_root,
-            env={**job.env, **command.env, **here.environment()},
+            env=env,
             marker=context.ledger.marker,
             log_path=self._log_of(job.program.name),
             idle_s=job.idle_s,

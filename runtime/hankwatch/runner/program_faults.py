@@ -9,6 +9,7 @@ from hankwatch.core.errors import UsageError
 from hankwatch.hank.fault import Fault
 from hankwatch.hank.model import Codon, Hank
 from hankwatch.runner.compaction import compaction_lack
+from hankwatch.runner.mcp import mcp_lack
 from hankwatch.runner.sessions import require_resuming
 
 
@@ -36,6 +37,9 @@ def program_faults(
         if (lack := compaction_lack(codon, program)) is not None:
             hint = "leave it out, or use a program that has it, as claude and opencode do"
             yield Fault(f"{pointer}/autoCompact", "auto-compact", lack, hint, "warning")
+        if (lack := mcp_lack(codon, program)) is not None:
+            hint = "leave it out, or use a program that takes one, as claude and codex do"
+            yield Fault(f"{pointer}/mcp", "no-mcp", lack, hint, "warning")
 
 
 def _continues(codon: Codon) -> str:

@@ -7,14 +7,13 @@ import pytest
 from hankwatch.cli.failure import explain
 from hankwatch.cli.output import ReaderGone
 from hankwatch.config.diagnostics import Diagnostic
-from hankwatch.core.errors import ConfigError, InfrastructureError, JournalLocked, NotYetSupported, UsageError
+from hankwatch.core.errors import ConfigError, InfrastructureError, JournalLocked, UsageError
 
 
 @pytest.mark.parametrize(
     ("error", "code", "exit_code"),
     [
         (UsageError("no"), "usage", 2),
-        (NotYetSupported("loops"), "not-yet", 2),
         (ConfigError([Diagnostic("f.json", "/a", "wrong-type", "no", line=3, column=1)]), "wrong-type", 2),
         (InfrastructureError("broken"), "infrastructure", 3),
         (OSError(errno.ENAMETOOLONG, "File name too long", "x"), "system", 2),

@@ -9,7 +9,6 @@ import pytest
 from tests.support.hanks import codon, findings, hank, load, loop, sentinel, stub_files
 
 from hankwatch.hank.load import check_sentinel, load_hank
-from hankwatch.hank.support import unsupported
 
 BAD = {"model": 5}
 
@@ -174,26 +173,6 @@ def test_a_hank_named_from_its_own_folder_has_an_absolute_directory(
     load(tmp_path, hank(codon()))
     monkeypatch.chdir(tmp_path)
     assert load_hank(Path("hank.json")).hank_dir == tmp_path
-
-
-def test_a_feature_of_a_later_version_is_named_and_does_not_fail_validation(tmp_path: Path) -> None:
-    content = hank(
-        codon("a", waitForWatches=True, mcp=True, autoCompact=False),
-        loop(codon("b", continuationMode="continue-previous")),
-        watchdog="default",
-    )
-    loaded = load(tmp_path, content)
-    assert loaded.diagnostics.ok
-    assert loaded.config is not None
-    uses = {(use.feature, use.pointer) for use in unsupported(loaded.config)}
-    assert uses == {("mcp", "/hank/0/mcp")}
-    assert {(d.code, d.pointer) for d in loaded.diagnostics if d.code == "not-yet"} == {("not-yet", p) for _, p in uses}
-
-
-def test_a_plain_hank_uses_nothing_of_a_later_version(tmp_path: Path) -> None:
-    loaded = load(tmp_path, hank(codon(env={"A": "b"}, agent="claude", description="d")))
-    assert loaded.config is not None
-    assert unsupported(loaded.config) == []
 
 
 REAL = ["hank-budget-shared-starvation.json", "pack-fixture.hank.json", "test-codons-with-loop.config.json"]

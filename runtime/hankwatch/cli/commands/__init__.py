@@ -4,7 +4,19 @@ Bodies are imported when their command runs, so that ``--help`` loads neither a 
 runtime (design rule 10). The order here is the order of the help.
 """
 
-from hankwatch.cli.commands import running, validation, bench, replay, check, report, journal, watches, serve, sentinels  # noqa: I001 - the order of the help
+from hankwatch.cli.commands import (
+    running,
+    validation,
+    bench,
+    replay,
+    check,
+    report,
+    journal,
+    watches,
+    serve,
+    mcp,
+    sentinels,
+)  # noqa: I001 - the order of the help
 from hankwatch.cli.commands.application import app
 
 __all__ = [
@@ -12,6 +24,7 @@ __all__ = [
     "bench",
     "check",
     "journal",
+    "mcp",
     "replay",
     "report",
     "running",

@@ -1,0 +1,44 @@
+"""``mcp``: gives the agent of a codon this runtime's MCP server (spec hank 1)."""
+
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from hankwatch.agents.mcp import McpServer
+from hankwatch.agents.program import AgentProgram, Command, TakesMcp
+from hankwatch.core.errors import ExecutionUnusable
+from hankwatch.core.files import replace_file
+from hankwatch.hank.model import Codon
+
+_OURS: Final = "HANKWATCH_"
+_ARGV: Final = (sys.executable, "-P", "-c", "from hankwatch.cli.main import main; main()", "mcp")
+"""Isolated from the folder it is started in, which is the agent's: no module is taken from there."""
+
+
+def mcp_lack(codon: Codon, program: AgentProgram) -> str | None:
+    """Why what the codon says of it has no effect; None when it has, or when the codon says nothing."""
+    if codon.mcp and not isinstance(program, TakesMcp):
+        return f"mcp has no effect: {program.name} is not known to take an MCP server for one run"
+    return None
+
+
+def with_mcp(program: AgentProgram, command: Command, env: Mapping[str, str], file: Path) -> Command:
+    """How a turn is started whose whole environment is ``env``, with our server for it; writes ``file``.
+
+    Raises:
+        UsageError: what the program is configured with leaves no place for it.
+        ExecutionUnusable: the file cannot be written.
+    """
+    of_program, command = command.env, replace(command, env=env)
+    if not isinstance(program, TakesMcp):
+        return command
+    ours = {name: value for name, value in env.items() if name.startswith(_OURS) and name not in of_program}
+    server = McpServer(_ARGV, ours, file)
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(file, server.as_json())
+    except OSError as error:
+        raise ExecutionUnusable(file, error) from error
+    return program.with_mcp(command, server)

@@ -3,7 +3,10 @@
 from pathlib import Path
 
 import pytest
+from tests.support.browser import browser, page
 from tests.support.cli import Cli
+
+__all__ = ["browser", "cli", "looker", "page"]
 
 
 @pytest.fixture

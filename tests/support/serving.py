@@ -5,14 +5,15 @@ import hashlib
 import json
 import shutil
 import tempfile
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import httpx
+from anyio.from_thread import start_blocking_portal
 from tests.support.cli import Cli
 from tests.support.watch_bench import WatchBench
 
@@ -129,3 +130,13 @@ async def a_server(folder: Path, *, policy_file: Path | None = None) -> AsyncIte
             yield Server(address_of(listening), serving, bench)
     finally:
         bench.database.close()
+
+
+@contextmanager
+def a_site(folder: Path, *, policy_file: Path | None = None) -> Iterator[Server]:
+    """``a_server`` in a thread of its own, for tests with a browser: those are plain functions."""
+    with (
+        start_blocking_portal() as portal,
+        portal.wrap_async_context_manager(a_server(folder, policy_file=policy_file)) as server,
+    ):
+        yield server

@@ -25,8 +25,8 @@ _POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
     "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
-HEADERS: Final = {"Content-Security-Policy": _POLICY}
-"""No inline script or style, nothing of elsewhere, and forms lead here only."""
+HEADERS: Final = {"Content-Security-Policy": _POLICY, "Referrer-Policy": "same-origin"}
+"""No inline script or style, nothing of elsewhere, and forms lead here only; a form says which page it comes from."""
 
 
 @dataclass(frozen=True, slots=True)

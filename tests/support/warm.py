@@ -17,6 +17,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -87,7 +88,8 @@ def _fork_commands() -> None:
     """Fork a command for each request on stdin; returns in a command's process once, and here at the last one's end."""
     requests = socket.socket(fileno=os.dup(0))
     for body in BODIES:
-        importlib.import_module(f"hankwatch.cli.{body}")
+        with suppress(Exception):  # a command that cannot be imported says so itself
+            importlib.import_module(f"hankwatch.cli.{body}")
     gc.collect()
     gc.freeze()
     while True:

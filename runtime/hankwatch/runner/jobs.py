@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from hankwatch.agents.catalogue import agent_for
 from hankwatch.agents.program import AgentProgram, TurnRequest
 from hankwatch.agents.settings import AgentSettings
 from hankwatch.config.environment import child_environment
@@ -133,6 +132,8 @@ def _job(
     orientation: Mapping[str, str],
 ) -> CodonJob:
     model = run.model or codon.model
+    from hankwatch.agents.catalogue import agent_for  # every program's dialect, which only a run needs
+
     program = agent_for(codon.agent, model, hank_dir=hank.hank_dir.resolve(), settings=agents)
     require_resuming(codon, program)
     prompt = user_prompt(codon, hank_dir=hank.hank_dir, agent_root=layout.agent_root)

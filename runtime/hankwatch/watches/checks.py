@@ -9,7 +9,6 @@ from importlib.metadata import entry_points
 from typing import Any, Final
 
 import anyio
-import jsonschema
 
 from hankwatch.core.contain import contain
 from hankwatch.core.errors import UsageError
@@ -112,6 +111,8 @@ class Check:
 
     def faults(self, args: Mapping[str, Any]) -> list[str]:
         """What is wrong with these arguments."""
+        import jsonschema  # most commands on watches check no arguments
+
         validator = jsonschema.validators.validator_for(self.parameters)(self.parameters)
         return [f"{error.json_path.replace('$', 'args', 1)}: {error.message}" for error in validator.iter_errors(args)]
 

@@ -128,7 +128,9 @@ class HomeWatches:
         find = partial(self._watching.store.find, home=str(self.root), statuses=(Status.ACTIVE,))
         try:
             found = await anyio.to_thread.run_sync(find)
-            return tuple(watch.id for watch in found if not sessions or watch.session in sessions)
+            return tuple(
+                watch.id for watch in found if watch.fault is None and (not sessions or watch.session in sessions)
+            )
         except StoreFailed as error:
             _LOG.warning("which watches are live is not known: %s", error)
             return ()

@@ -57,6 +57,7 @@ class Editing:
         return Decision(after, (Raised(Signal.UPDATED, None, "edited"),))
 
     def _standing_faults(self, watch: Watch) -> Iterator[str]:
+        require_readable(watch)
         if watch.status is not Status.ACTIVE:
             raise WrongState(
                 [f"watch {watch.id} is {watch.status.value}; only active watches are edited, make a new one"]
@@ -113,6 +114,16 @@ class Editing:
         if after.interval_s == before.interval_s or soonest is None or after.next_check_at is None:
             return after
         return replace(after, next_check_at=min(after.next_check_at, soonest))
+
+
+def require_readable(watch: Watch) -> None:
+    """Refuse what cannot be done to a watch of which nothing is known.
+
+    Raises:
+        WrongState: its record cannot be read.
+    """
+    if watch.fault is not None:
+        raise WrongState([f"watch {watch.id}: {watch.fault}; cancel, clear or replace it"])
 
 
 _CLEARABLE = frozenset({"stall_after", "run_prompt", "run_session"})

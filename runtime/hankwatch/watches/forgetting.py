@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection, delete, select, update
 
-from hankwatch.watches.rows import read, rows_of
+from hankwatch.watches.rows import rows_of, watch_of
 from hankwatch.watches.tables import PAST, deliveries, evaluations, meta, watches
 
 
@@ -15,7 +15,7 @@ def forget(connection: Connection, ids: Sequence[str]) -> int:
     accepted one would take the other for done.
     """
     rows = rows_of(connection, ids)
-    past = max((watch.generation for row in rows if (watch := read(row)) is not None), default=0)
+    past = max((watch_of(connection, row).generation for row in rows), default=0)
     stands = connection.execute(select(meta.c.value).where(meta.c.name == PAST).with_for_update()).scalar()
     if past > int(stands or 0):
         connection.execute(update(meta).where(meta.c.name == PAST).values(value=str(past)))

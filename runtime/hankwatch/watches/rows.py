@@ -4,13 +4,15 @@ import logging
 from collections.abc import Sequence
 from typing import Any, Final
 
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, Row, func, select
 
 from hankwatch.core.errors import BadLine
 from hankwatch.watches.codec import decode, encode, identity
-from hankwatch.watches.outbox import millis
-from hankwatch.watches.tables import watches
-from hankwatch.watches.watch import Status, Watch
+from hankwatch.watches.delivery import Channel
+from hankwatch.watches.outbox import instant, millis
+from hankwatch.watches.specs import CheckSpec
+from hankwatch.watches.tables import deliveries, evaluations, watches
+from hankwatch.watches.watch import DEFAULT_NOTIFY_ON, Kind, Status, Trigger, Watch
 
 _CHUNK: Final = 500
 """Ids that fit into one statement."""
@@ -54,6 +56,52 @@ def read(row: Row[Any]) -> Watch | None:
     except BadLine as error:
         _LOG.warning("watch %s is left out: %s", row.id, error)
         return None
+
+
+def watch_of(connection: Connection, row: Row[Any]) -> Watch:
+    """The watch of a row, with its ``fault`` when its record cannot be read."""
+    try:
+        return decode(row.record)
+    except BadLine as error:
+        return _unreadable(row, str(error), _generation(connection, row.id))
+
+
+def _unreadable(row: Row[Any], fault: str, generation: int) -> Watch:
+    """What the columns beside the record still say."""
+    return Watch(
+        id=row.id,
+        kind=Kind(row.kind),
+        tenant=row.tenant,
+        owner=row.owner,
+        session=row.session,
+        home=row.home,
+        condition="(its record cannot be read)",
+        verifier=CheckSpec(type="check", name="unreadable"),
+        behaviour_digest="",
+        trigger=Trigger.MET,
+        repeat=False,
+        interval_s=0.0,
+        created_at=instant(row.touched_ms),
+        expires_at=None if row.expires_ms is None else instant(row.expires_ms),
+        stall_after=None,
+        run_prompt=None,
+        run_session=None,
+        actions=frozenset({Channel.EVENT.value}),
+        notify_on=DEFAULT_NOTIFY_ON,
+        depth=0,
+        generation=generation,
+        status=Status(row.status),
+        finished_at=None if row.finished_ms is None else instant(row.finished_ms),
+        fault=fault,
+    )
+
+
+def _generation(connection: Connection, watch_id: str) -> int:
+    """The highest that was decided on or told of: what comes after it has delivery ids of its own."""
+    checked = connection.scalar(select(func.max(evaluations.c.generation)).where(evaluations.c.watch_id == watch_id))
+    told = connection.scalars(select(deliveries.c.id).where(deliveries.c.watch_id == watch_id))
+    parts = (delivery_id.split(":") for delivery_id in told)
+    return max([checked or 0, *(int(part[2]) for part in parts if len(part) == 4 and part[2].isdigit())])
 
 
 def identity_of(watch: Watch) -> str:

@@ -19,7 +19,7 @@ from hankwatch.watches.codec import encode
 from hankwatch.watches.decide import Decision, Raised, end, next_check
 from hankwatch.watches.deliveries import SINK_LIMIT_S
 from hankwatch.watches.delivery import Channel, Delivery
-from hankwatch.watches.editing import Editing
+from hankwatch.watches.editing import Editing, require_readable
 from hankwatch.watches.evaluation import Evaluation
 from hankwatch.watches.evaluator import Evaluator
 from hankwatch.watches.hooks import Hook, Hooks, PlainHook
@@ -203,6 +203,7 @@ class WatchService:
 
         def work(stands: Watch) -> Decision | None:
             self.authorizer.check(principal, Action.APPROVE, stands)
+            require_readable(stands)
             if stands.status is not Status.PROPOSED:
                 raise WrongState([f"watch {watch_id} is {stands.status.value}; only proposals are approved"])
             if not principal.is_operator and self.verifiers.trust(stands.verifier) is not Trust.SAFE:
@@ -225,8 +226,9 @@ class WatchService:
         Raises:
             WatchNotFound: as ``get``.
             Forbidden: as ``get``.
+            WrongState: its record cannot be read.
         """
-        await self.get(principal, watch_id, action)
+        require_readable(await self.get(principal, watch_id, action))
         take = partial(self.store.take_one, watch_id, self.evaluator.now(), lease_s=self.evaluator.lease_s)
         if (lease := await _in_thread(take)) is not None:
             await self.evaluator.evaluate(lease)
@@ -287,18 +289,19 @@ class WatchService:
         return await _in_thread(find)
 
     async def live_in(self, session: str, tenant: str = "local") -> list[Watch]:
-        """The active watches of a session; while there are some, a codon may wait for them."""
+        """The active watches of a session that are checked; while there are some, a codon may wait for them."""
         find = partial(
             self.store.find, tenant=tenant, session=session, home=self.defaults.home, statuses=(Status.ACTIVE,)
         )
-        return await _in_thread(find)
+        return [watch for watch in await _in_thread(find) if watch.fault is None]
 
     async def tell_every_ending(self, session: str, tenant: str = "local") -> None:
         """Let the session be woken by any ending of its watches from now on: somebody waits for them."""
         now = self.evaluator.now()
 
         def work(stands: Watch) -> Decision | None:
-            if stands.status is not Status.ACTIVE or (stands.notify_on >= ENDINGS and "wake" in stands.actions):
+            is_checked = stands.status is Status.ACTIVE and stands.fault is None
+            if not is_checked or (stands.notify_on >= ENDINGS and "wake" in stands.actions):
                 return None
             wants = stands.notify_on | ENDINGS
             return Decision(replace(stands, notify_on=wants, actions=stands.actions | {"wake"}), ())

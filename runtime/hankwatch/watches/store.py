@@ -23,7 +23,6 @@ from sqlalchemy import (
 )
 
 from hankwatch.watches.caps import require_room
-from hankwatch.watches.codec import decode
 from hankwatch.watches.database import Database
 from hankwatch.watches.decide import Decision, Raised
 from hankwatch.watches.delivery import reactions, told
@@ -34,7 +33,7 @@ from hankwatch.watches.outbox import instant, millis, withdraw
 from hankwatch.watches.policies import POLICIES, Caps
 from hankwatch.watches.posting import post
 from hankwatch.watches.roll import EngineRoll
-from hankwatch.watches.rows import columns, identity_of, read, rows_of
+from hankwatch.watches.rows import columns, identity_of, read, rows_of, watch_of
 from hankwatch.watches.scope import Scope, in_scope
 from hankwatch.watches.signals import SignalFeed, note
 from hankwatch.watches.tables import deliveries, evaluations, watches
@@ -117,7 +116,7 @@ class WatchStore:
             if mine is None:
                 past = past_generation(connection)
             else:
-                before = decode(mine.record)
+                before = watch_of(connection, mine)
                 if not takes_over(before):
                     return before, False
                 past = before.generation
@@ -148,13 +147,13 @@ class WatchStore:
         return self.database.serializable(work)
 
     def get(self, watch_id: str) -> Watch | None:
-        """The watch, or None when there is none (or its record cannot be read)."""
+        """The watch, or None when there is none."""
         with self.database.reading() as connection:
             row = connection.execute(select(watches).where(watches.c.id == watch_id)).first()
-        return None if row is None else read(row)
+            return None if row is None else watch_of(connection, row)
 
     def read_all(self, watch_ids: Sequence[str]) -> list[Watch]:
-        """Those of these watches that are there."""
+        """Those of these watches that are there and can be read."""
         with self.database.reading() as connection:
             rows = rows_of(connection, watch_ids)
         return [watch for row in rows if (watch := read(row)) is not None]
@@ -174,7 +173,10 @@ class WatchStore:
         after: str = "",
         limit: int = 10_000,
     ) -> list[Watch]:
-        """The watches that fit everything given, by id; ``text`` stands somewhere in the record, in capitals or not."""
+        """The watches that fit everything given, by id; those with a ``fault`` too.
+
+        ``text`` stands somewhere in the record, in capitals or not.
+        """
         asked = {"tenant": tenant, "owner": owner, "session": session, "home": home, "applied": applied}
         query = select(watches).where(watches.c.status.in_([status.value for status in statuses]), watches.c.id > after)
         for name, value in asked.items():
@@ -188,7 +190,7 @@ class WatchStore:
             query = query.where(watches.c.record.icontains(orjson.dumps(text).decode()[1:-1], autoescape=True))
         with self.database.reading() as connection:
             rows = connection.execute(query.order_by(watches.c.id).limit(limit)).all()
-        return [watch for row in rows if (watch := read(row)) is not None]
+            return [watch_of(connection, row) for row in rows]
 
     def change(self, watch_id: str, work: Callable[[Watch], Decision | None], now: datetime) -> Watch | None:
         """Replace a watch by what ``work`` makes of it as it stands, with the deliveries of that.
@@ -211,7 +213,7 @@ class WatchStore:
             row = connection.execute(select(watches).where(watches.c.id == watch_id).with_for_update()).first()
             if row is None:
                 return None
-            before = decode(row.record)
+            before = watch_of(connection, row)
             decision = work(before)
             if decision is None:
                 return before
@@ -370,7 +372,7 @@ class WatchStore:
                 )
                 .with_for_update()
             ).first()
-            if row is None or (watch := decode(row.record)).generation != lease.watch.generation:
+            if row is None or (watch := read(row)) is None or watch.generation != lease.watch.generation:
                 return None
             late_s = max(0.0, (now - lease.due_at).total_seconds())
             if (decision := work(watch)) is None:

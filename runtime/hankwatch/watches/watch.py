@@ -203,3 +203,6 @@ class Watch:
     max_lateness_s: float = 0.0
     """The most that a check or an expiry came late."""
     memory: Memory = field(default_factory=Memory)
+    fault: str | None = None
+    """Why its record cannot be read: it is not checked, and nothing is known but what the fields before
+    ``condition`` and the status say. It can be cancelled, cleared and replaced."""

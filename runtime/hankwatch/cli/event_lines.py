@@ -2,7 +2,7 @@
 
 from rich.text import Text
 
-from hankwatch.core.text import shorten, strip_controls
+from hankwatch.core.text import one_line, shorten
 from hankwatch.events.envelope import Event
 from hankwatch.pages import gist as gists
 
@@ -28,8 +28,3 @@ def event_line(event: Event, *, width: int = 160) -> Text:
 def gist(event: Event) -> str:
     """What an event says, in one line without control characters."""
     return one_line(gists.gist(event))
-
-
-def one_line(text: str) -> str:
-    """Text of any origin as one line without control characters."""
-    return " ".join(strip_controls(text).split())

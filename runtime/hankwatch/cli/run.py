@@ -13,7 +13,7 @@ from rich.text import Text
 
 from hankwatch.app import LiveRun, open_run
 from hankwatch.cli import output
-from hankwatch.cli.event_lines import event_line, is_for_people, one_line
+from hankwatch.cli.event_lines import event_line, is_for_people
 from hankwatch.cli.live import Live
 from hankwatch.cli.screen import Screen
 from hankwatch.cli.stops import AT_ONCE_S, Stops
@@ -22,7 +22,7 @@ from hankwatch.cli.tty import Tty
 from hankwatch.cli.view_model import View, planned
 from hankwatch.config.resources import resource
 from hankwatch.core.tasks import task_group
-from hankwatch.core.text import shorten
+from hankwatch.core.text import one_line, shorten
 from hankwatch.events.envelope import Event
 from hankwatch.options import RunOptions
 from hankwatch.pages.words import money

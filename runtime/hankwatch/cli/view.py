@@ -6,8 +6,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from hankwatch.cli.event_lines import event_line, gist, one_line
+from hankwatch.cli.event_lines import event_line, gist
 from hankwatch.cli.view_model import CodonRow, Frame, SentinelRow
+from hankwatch.core.text import one_line
 from hankwatch.events.envelope import Event
 from hankwatch.pages.words import money
 

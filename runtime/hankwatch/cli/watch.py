@@ -20,6 +20,7 @@ from hankwatch.config.source import Document
 from hankwatch.core.clock import SystemClock
 from hankwatch.core.errors import ConfigError, UsageError, WatchInvalid, WatchNotFound
 from hankwatch.home_watches import has_store
+from hankwatch.pages import watch_words as words
 from hankwatch.watches.authority import Principal, operator
 from hankwatch.watches.files import placed, read_watch, read_watches
 from hankwatch.watches.requests import WatchRequest, read_edit, read_request
@@ -172,7 +173,7 @@ def list_(prefix: str, *, session: str | None, active: bool, config: Path | None
     async def work(here: Here) -> int:
         statuses = (Status.PROPOSED, Status.ACTIVE) if active else tuple(Status)
         watches = await here.service.list_watches(here.principal, prefix, session=session, statuses=statuses)
-        told = lines.counted(here.watching.outbox.find(limit=10_000))
+        told = words.counted(here.watching.outbox.find(limit=10_000))
         liveness, now = here.watching.store.engines.liveness(EVERYWHERE, here.now()), here.now()
         notices = await here.service.notifications(here.principal, limit=_SHOWN_CHECKS)
         if as_json:
@@ -181,7 +182,7 @@ def list_(prefix: str, *, session: str | None, active: bool, config: Path | None
             return 0
         lines.print_watches(output.stdout(), watches, told, now)
         lines.print_notices(output.stdout(), notices, now)
-        if (warning := lines.not_looked_at(watches, liveness, now)) is not None:
+        if (warning := words.not_looked_at(watches, liveness, now)) is not None:
             output.say(warning)
         return 0
 
@@ -347,5 +348,5 @@ def _warn_when_nobody_looks(here: Here) -> None:
         return  # the run of the turn does
     store, now = here.watching.store, here.now()
     watches = store.find(statuses=(Status.ACTIVE,), limit=1_000)
-    if (warning := lines.not_looked_at(watches, store.engines.liveness(EVERYWHERE, now), now)) is not None:
+    if (warning := words.not_looked_at(watches, store.engines.liveness(EVERYWHERE, now), now)) is not None:
         output.stderr().print(warning, markup=False)

@@ -12,13 +12,12 @@ import anyio
 from rich.console import Console
 
 from hankwatch.cli import output
-from hankwatch.cli.event_lines import one_line
 from hankwatch.cli.settings import cli_settings
 from hankwatch.cli.watch_asker import Asker
 from hankwatch.core.clock import SystemClock
 from hankwatch.core.errors import UsageError
 from hankwatch.core.tasks import task_group
-from hankwatch.core.text import shorten
+from hankwatch.core.text import one_line, shorten
 from hankwatch.runner.waking import WakeRuns
 from hankwatch.watches.decide import Decision
 from hankwatch.watches.turn import Turn

@@ -105,6 +105,11 @@ def strip_controls(text: str) -> str:
     return _CONTROLS.sub("", text)
 
 
+def one_line(text: str) -> str:
+    """Text of any origin as one line without control characters."""
+    return " ".join(strip_controls(text).split())
+
+
 def shorten(text: str, limit: int, marker: str = "…") -> str:
     """``text`` in at most ``limit`` characters; a cut one ends with ``marker``."""
     if len(text) <= limit:

@@ -40,6 +40,24 @@ def test_reading_forwards_backwards_and_in_parts_agree(content: list[bytes], n: 
             assert rest == [item for item in whole if item[0] > cursor]
 
 
+@given(lines, st.integers(0, 400), st.integers(0, 400), st.booleans())
+@settings(max_examples=150)
+def test_any_stretch_reads_the_same_forwards_and_backwards(
+    content: list[bytes], after: int, until: int, ended: bool
+) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "events.jsonl"
+        path.write_bytes(b"\n".join(content) + (b"\n" if ended else b""))
+        reader = JournalReader(path)
+        whole = [event.cursor for event in reader.read()]
+        stretch = [cursor for cursor in whole if after < cursor <= until]
+        assert [event.cursor for event in reader.back(until, after=after)] == stretch[::-1]
+        if after in {0, *whole}:
+            assert [event.cursor for event in reader.read(after, until=until)] == stretch
+        short = {event.cursor for event in reader.read(worth=lambda line: len(line) < 200)}
+        assert {event.cursor for event in reader.back(worth=lambda line: len(line) < 200)} == short
+
+
 @given(st.lists(texts, min_size=1, max_size=5), st.data())
 def test_a_cut_anywhere_loses_at_most_the_lines_it_went_through(messages: list[str], data: st.DataObject) -> None:
     with TemporaryDirectory() as folder:

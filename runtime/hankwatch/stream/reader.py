@@ -7,9 +7,10 @@ only; bad ones are skipped and counted wherever they are; a BOM at the beginning
 import gzip
 import os
 from collections import Counter, deque
-from collections.abc import AsyncGenerator, Collection, Iterator
+from collections.abc import AsyncGenerator, Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
@@ -68,10 +69,25 @@ class JournalReader:
         self.restarts = 0
         """How often ``tail`` found the file replaced or truncated and began anew: a possible gap."""
 
-    def read(self, after: int = 0, limit: int | None = None, types: Collection[str] | None = None) -> Iterator[Event]:
+    def read(
+        self,
+        after: int = 0,
+        limit: int | None = None,
+        types: Collection[str] | None = None,
+        *,
+        until: int | None = None,
+        worth: Callable[[bytes], bool] | None = None,
+    ) -> Iterator[Event]:
         """The events behind cursor ``after`` in order, at most ``limit``, only ``types`` when given.
 
         A last line without newline counts when it is a whole event; a torn one is left out, uncounted.
+
+        Args:
+            after: A cursor.
+            limit: None for all.
+            types: None for all.
+            until: The last cursor that counts; None for the end.
+            worth: Says of a line whether it may be one that is wanted; what is not is not looked into.
 
         Raises:
             FileNotFoundError: there is no such journal.
@@ -89,8 +105,12 @@ class JournalReader:
                 if limit is not None and count >= limit:
                     return
                 cursor += size_bytes
+                if until is not None and cursor > until:
+                    return
                 if line.endswith(b"\n"):
                     self.position = cursor
+                if worth is not None and not worth(line):
+                    continue
                 event = self._decode(line, cursor, received_ms)
                 if event is not None and (types is None or event.type in types):
                     count += 1
@@ -117,6 +137,35 @@ class JournalReader:
                         event.size_bytes, event.cursor = len(line), cursor
                         yield event
 
+    def back(
+        self, until: int | None = None, *, after: int = 0, worth: Callable[[bytes], bool] | None = None
+    ) -> Iterator[Event]:
+        """The events behind cursor ``after`` from the last one on backwards; reads a plain journal, and no more than asked for.
+
+        Args:
+            until: The last cursor that counts; None for the end.
+            after: The first one that does not count.
+            worth: As in ``read``.
+
+        Raises:
+            FileNotFoundError: there is no such journal.
+            UsageError: ``until`` is no cursor of any file.
+        """
+        require_cursor(until or 0)
+        with reading(self.path) as file:
+            status, fd = os.fstat(file.fileno()), file.fileno()
+            end = status.st_size if until is None else min(until, status.st_size)
+            lines = _lines_backwards(fd, end)
+            if 0 < end < status.st_size and os.pread(fd, 1, end - 1) != b"\n":
+                next(lines, None)  # it goes on behind the end
+            for line, cursor in lines:
+                if cursor <= after:
+                    return
+                if worth is None or worth(line):
+                    event = self._decode(line, cursor, status.st_mtime_ns // 1_000_000)
+                    if event is not None:
+                        yield event
+
     def last(self, n: int) -> list[Event]:
         """The last ``n`` events, oldest first; reads backwards and no more than needed.
 
@@ -125,15 +174,7 @@ class JournalReader:
         """
         if is_gzipped(self.path):
             return list(deque(self.read(), maxlen=n))
-        found: deque[Event] = deque()
-        with reading(self.path) as file:
-            status = os.fstat(file.fileno())
-            lines = _lines_backwards(file.fileno(), status.st_size)
-            while len(found) < n and (item := next(lines, None)) is not None:
-                event = self._decode(*item, status.st_mtime_ns // 1_000_000)
-                if event is not None:
-                    found.appendleft(event)
-        return list(found)
+        return list(islice(self.back(), n))[::-1]
 
     async def tail(
         self, after: int = 0, *, clock: Clock, types: Collection[str] | None = None

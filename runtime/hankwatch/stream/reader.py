@@ -19,6 +19,7 @@ from hankwatch.core.errors import BadLine, UsageError
 from hankwatch.core.files import reading
 from hankwatch.events.codec import decode_line
 from hankwatch.events.envelope import Event
+from hankwatch.stream.blocks import blocks, blocks_backwards, line_begin, lines_of
 from hankwatch.stream.follow import FollowedFile
 from hankwatch.stream.journal_lines import journal_lines
 
@@ -26,7 +27,6 @@ POLL_S = 0.1
 """How often ``tail`` looks for more."""
 _OWN = b'{"id":"'
 _GZIP = b"\x1f\x8b"
-_WINDOW_BYTES = 64 * 1024
 _LAST_CURSOR = 2**53 - 1
 """The last one that every JSON reader takes exactly; eight petabytes."""
 
@@ -69,25 +69,10 @@ class JournalReader:
         self.restarts = 0
         """How often ``tail`` found the file replaced or truncated and began anew: a possible gap."""
 
-    def read(
-        self,
-        after: int = 0,
-        limit: int | None = None,
-        types: Collection[str] | None = None,
-        *,
-        until: int | None = None,
-        worth: Callable[[bytes], bool] | None = None,
-    ) -> Iterator[Event]:
+    def read(self, after: int = 0, limit: int | None = None, types: Collection[str] | None = None) -> Iterator[Event]:
         """The events behind cursor ``after`` in order, at most ``limit``, only ``types`` when given.
 
         A last line without newline counts when it is a whole event; a torn one is left out, uncounted.
-
-        Args:
-            after: A cursor.
-            limit: None for all.
-            types: None for all.
-            until: The last cursor that counts; None for the end.
-            worth: Says of a line whether it may be one that is wanted; what is not is not looked into.
 
         Raises:
             FileNotFoundError: there is no such journal.
@@ -105,12 +90,8 @@ class JournalReader:
                 if limit is not None and count >= limit:
                     return
                 cursor += size_bytes
-                if until is not None and cursor > until:
-                    return
                 if line.endswith(b"\n"):
                     self.position = cursor
-                if worth is not None and not worth(line):
-                    continue
                 event = self._decode(line, cursor, received_ms)
                 if event is not None and (types is None or event.type in types):
                     count += 1
@@ -137,34 +118,40 @@ class JournalReader:
                         event.size_bytes, event.cursor = len(line), cursor
                         yield event
 
-    def back(
-        self, until: int | None = None, *, after: int = 0, worth: Callable[[bytes], bool] | None = None
+    def search(
+        self, may_hold: Callable[[bytes], bool], *, after: int = 0, until: int | None = None, backwards: bool = False
     ) -> Iterator[Event]:
-        """The events behind cursor ``after`` from the last one on backwards; reads a plain journal, and no more than asked for.
+        """The events of a stretch of a plain journal that may be wanted; only their lines are looked into.
 
         Args:
-            until: The last cursor that counts; None for the end.
-            after: The first one that does not count.
-            worth: As in ``read``.
+            may_hold: Whether one line, or any of many whole ones, may be one that is wanted.
+            after: Only what ends behind this offset.
+            until: Only what ends there or before; None for the end.
+            backwards: The last one first, reading no more than asked for.
 
         Raises:
             FileNotFoundError: there is no such journal.
-            UsageError: ``until`` is no cursor of any file.
+            UsageError: ``after`` or ``until`` is no offset in any file.
         """
+        require_cursor(after)
         require_cursor(until or 0)
         with reading(self.path) as file:
             status, fd = os.fstat(file.fileno()), file.fileno()
+            received_ms = status.st_mtime_ns // 1_000_000
             end = status.st_size if until is None else min(until, status.st_size)
-            lines = _lines_backwards(fd, end)
-            if 0 < end < status.st_size and os.pread(fd, 1, end - 1) != b"\n":
-                next(lines, None)  # it goes on behind the end
-            for line, cursor in lines:
-                if cursor <= after:
+            is_cut = 0 < end < status.st_size and os.pread(fd, 1, end - 1) != b"\n"
+            found = blocks_backwards(fd, end) if backwards else blocks(fd, line_begin(fd, min(after, end)), end)
+            for block, block_end in found:
+                if block_end <= after:
                     return
-                if worth is None or worth(line):
-                    event = self._decode(line, cursor, status.st_mtime_ns // 1_000_000)
-                    if event is not None:
-                        yield event
+                if not may_hold(block):
+                    continue
+                lines = lines_of(block, block_end)
+                for line, cursor in lines if backwards else reversed([*lines]):
+                    if cursor > after and not (is_cut and cursor == end) and may_hold(line):
+                        event = self._decode(line, cursor, received_ms)
+                        if event is not None:
+                            yield event
 
     def last(self, n: int) -> list[Event]:
         """The last ``n`` events, oldest first; reads backwards and no more than needed.
@@ -174,7 +161,7 @@ class JournalReader:
         """
         if is_gzipped(self.path):
             return list(deque(self.read(), maxlen=n))
-        return list(islice(self.back(), n))[::-1]
+        return list(islice(self.search(lambda _: True, backwards=True), n))[::-1]
 
     async def tail(
         self, after: int = 0, *, clock: Clock, types: Collection[str] | None = None
@@ -224,25 +211,6 @@ class JournalReader:
         event.size_bytes = len(line)
         event.cursor = cursor
         return event
-
-
-def _lines_backwards(fd: int, end: int) -> Iterator[tuple[bytes, int]]:
-    """Lines with the cursors of their ends, last line first."""
-    pieces: deque[bytes] = deque()  # of the line that ends at line_end; its beginning is still to be found
-    line_end = start = end
-    while start > 0:
-        window_end, start = start, max(0, start - _WINDOW_BYTES)
-        window = os.pread(fd, window_end - start, start)
-        keep = len(window)
-        # A newline at the very end of the line being collected is its own, not its predecessor's.
-        while (newline := window.rfind(b"\n", 0, min(keep, line_end - start - 1))) >= 0:
-            pieces.appendleft(window[newline + 1 : keep])
-            yield b"".join(pieces), line_end
-            pieces.clear()
-            line_end, keep = start + newline + 1, newline + 1
-        pieces.appendleft(window[:keep])
-    if pieces:
-        yield b"".join(pieces), line_end
 
 
 def _epoch_ms(at: datetime) -> int:

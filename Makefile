@@ -5,6 +5,8 @@ BIN    := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 # Two workers: the suite is planned for two cores.
 WORKERS ?= 2
+# Compiled files are kept whatever the shell says: compiling the tests takes each worker ten seconds.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help demo check test test-fast soak bench constraints schemas docs clean

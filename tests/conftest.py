@@ -1,5 +1,6 @@
 """What every test gets: one event-loop backend and the project's fixture folder."""
 
+import gc
 from pathlib import Path
 
 import pytest
@@ -14,10 +15,14 @@ settings.load_profile("suite")
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    here = Path(__file__).parent
+    slow = tuple(f"tests/{folder}/" for folder in SLOW_FOLDERS)
     for item in items:
-        if any(item.path.is_relative_to(here / folder) for folder in SLOW_FOLDERS):
+        if item.nodeid.startswith(slow):
             item.add_marker(pytest.mark.slow)
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()  # thousands of tests stay to the end: looking for garbage in them takes a second each time
 
 
 @pytest.fixture

@@ -64,9 +64,9 @@ async def test_code_that_is_too_deep_fails_alone(source: str, sandbox: Sandbox) 
         await sandbox.render("eta", source, CONTEXT)
 
 
-@pytest.mark.parametrize("source", [*ENDLESS, *EATERS])
-async def test_a_check_runs_nothing_of_a_bomb(source: str, sandbox: Sandbox) -> None:
-    await sandbox.check("eta", source)
+async def test_a_check_runs_nothing_of_a_bomb(sandbox: Sandbox) -> None:
+    for source in [*ENDLESS, *EATERS]:
+        await sandbox.check("eta", source)
 
 
 async def test_a_check_of_code_that_is_too_deep_fails_alone(sandbox: Sandbox) -> None:

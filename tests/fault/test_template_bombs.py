@@ -64,9 +64,9 @@ async def test_a_template_over_another_bound_is_told_which(source: str, reason: 
         await sandbox.render("jinja", source, {})
 
 
-@pytest.mark.parametrize("source", [*MEMORY_BOMBS, *ENDLESS])
-async def test_a_check_runs_nothing_of_a_bomb(source: str, sandbox: Sandbox) -> None:
-    await sandbox.check("jinja", source)
+async def test_a_check_runs_nothing_of_a_bomb(sandbox: Sandbox) -> None:
+    for source in [*MEMORY_BOMBS, *ENDLESS]:
+        await sandbox.check("jinja", source)
 
 
 @pytest.mark.slow

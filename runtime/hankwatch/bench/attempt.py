@@ -73,7 +73,8 @@ class Attempt:
     def fires(self, source: Source, redactor: Redactor, *, drain: bool = True) -> Iterator[Fire]:
         """Play ``source`` through the sentinel's trigger and strategy: each fire in order, as it happens.
 
-        Buffers left are flushed at the end unless told not to. Secrets are redacted as in a run.
+        Buffers left are flushed at the end unless told not to, or the recording is broken off before its end. Secrets
+        are redacted as in a run.
 
         Raises:
             UsageError: the recording cannot be read to its end, or lacks the codon asked for.
@@ -94,7 +95,7 @@ class Attempt:
             match step:
                 case Entered():
                     self._enter(step.scope, stream)
-                case Moment.DRAIN | Moment.LEFT | Moment.BROKEN_OFF if drain:
+                case Moment.DRAIN | Moment.LEFT | Moment.BROKEN_OFF if drain and not source.broken_off:
                     self._drain(stream)
                 case _:
                     pass

@@ -77,6 +77,10 @@ class Source:
     """What else did not become an event of its own (``Translator.counts``)."""
     place: Place = field(default_factory=Place)
     """How much of the file is read."""
+    goes_on: Callable[[], bool] = lambda: True
+    """A journal: asked before each event whether to read it."""
+    broken_off: bool = False
+    """Whether it was read no further because ``goes_on`` had said so."""
 
     def play(self, stream: EventStream, time: StreamTime) -> Iterator[None]:
         """Emit every event in order, stream time moving with them; yields after each entry.
@@ -102,6 +106,9 @@ class Source:
         part = Part(self.run, self.codon)
         with closing(Repeats(self._first_events)) as repeats:
             for event in journal_events(self.path, self.place):
+                if not self.goes_on():
+                    self.broken_off = True
+                    return
                 if event is None:
                     self.bad_lines += 1
                 elif repeats.again(event):
@@ -202,7 +209,7 @@ def open_source(
     if agent is not None and agent not in DIALECTS:
         raise UsageError(f"no agent program is named {agent!r}", hint=f"one of {', '.join(DIALECTS)}")
     path = find_journal(target, base)
-    run = None if path == Path(target) else find_run(target, base).run or _latest_run(path)
+    run = None if path == Path(target) else find_run(target, base).run or latest_run(path)
     program = agent or detect(line.data for line in islice(lines(path), _DETECT_LINES))
     if program is None:
         programs = ", ".join(name for name in DIALECTS if name != ENVELOPE)
@@ -213,8 +220,12 @@ def open_source(
     return Source(path, program, codon, run, tool_result_chars, redact)
 
 
-def _latest_run(journal: Path) -> str | None:
-    """The run that an execution's journal ends with; None when it holds none."""
+def latest_run(journal: Path) -> str | None:
+    """The run that an execution's journal ends with; None when it holds none.
+
+    Raises:
+        UsageError: the journal cannot be read to its end.
+    """
     started = [event for event in events_with(journal, b"RunStarted") if transition(event) == "RunStarted"]
     return started_run(started[-1]) if started else None
 

@@ -13,7 +13,6 @@ from hankwatch.bench.estimate import Estimate, FireSample, estimate, known_at_on
 from hankwatch.bench.near_misses import as_json as near_misses_json
 from hankwatch.bench.sources import Source, open_source
 from hankwatch.cli import output
-from hankwatch.cli.estimate import cost, cost_basis
 from hankwatch.cli.near_misses import near_misses
 from hankwatch.cli.saves import Fired, fired, on_each_save
 from hankwatch.cli.settings import cli_settings
@@ -28,6 +27,7 @@ from hankwatch.hank.watchdog_file import is_watchdog
 from hankwatch.llm.catalog import ModelCatalog
 from hankwatch.matching.near_misses import NearMisses
 from hankwatch.options import base_dir
+from hankwatch.pages.estimate import cost, cost_basis
 from hankwatch.pages.words import plural
 from hankwatch.sandbox.sandbox import Sandbox
 from hankwatch.sentinels.config import SentinelConfig

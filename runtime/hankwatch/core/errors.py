@@ -36,7 +36,8 @@
     │   ├── CrossSite                 a page of another site makes it
     │   ├── SecretInAddress           its address holds a token
     │   ├── WrongProtocolVersion      it is meant for another version of a protocol
-    │   └── TooManyStreams            as many live streams are open as may be
+    │   ├── TooManyStreams            as many live streams are open as may be
+    │   └── TooManyTrials             as many sentinel configs are tried as may be
     ├── NoSession                     there is no session that a codon could continue
     ├── CheckpointFailed              a checkpoint could not be made, read or restored
     │   └── GitMissing                there is no git to make it with
@@ -453,6 +454,16 @@ class TooManyStreams(RequestRefused):
     def __init__(self, limit: int) -> None:
         self.limit = limit
         super().__init__(f"{limit} streams are open, more are not served", hint="close one, or try again later")
+
+
+class TooManyTrials(RequestRefused):
+    """As many sentinel configs are being tried, or wait to be, as may be."""
+
+    code = "too-many-trials"
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        super().__init__(f"{limit} trials are waiting, more are not taken", hint="try again in a few seconds")
 
 
 class NoSession(HankwatchError):

@@ -1,7 +1,7 @@
 """Prompts and answer schemas of a hank's sentinels, compiled before anything runs (spec sentinels 1, 6 and 7)."""
 
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,9 +13,9 @@ from hankwatch.core.errors import PathRefused, SchemaFault, TemplateFault
 from hankwatch.hank.load import LoadedHank
 from hankwatch.sandbox.sandbox import Sandbox
 from hankwatch.sentinels.config import SentinelConfig
-from hankwatch.sentinels.prompts import prompt_refs, read_prompts
+from hankwatch.sentinels.prompts import read_prompts
 from hankwatch.sentinels.schema import answer_schema
-from hankwatch.sentinels.source import SentinelSource
+from hankwatch.sentinels.source import SentinelSource, refs
 
 CODE = "template-invalid"
 _HINTS = {
@@ -43,11 +43,15 @@ async def template_faults(hank: LoadedHank, sandbox: Sandbox, *, required_only: 
     return found.items
 
 
-async def sentinel_template_faults(source: SentinelSource, sandbox: Sandbox) -> list[Diagnostic]:
-    """The same of one sentinel, read from its own file."""
+async def sentinel_template_faults(
+    source: SentinelSource, sandbox: Sandbox, document: Document | None = None
+) -> list[Diagnostic]:
+    """The same of one sentinel, read from its own file, or from a ``document`` that was sent."""
     found = Diagnostics()
     if source.config is not None:
-        nowhere = LoadedHank(Path(), Path.cwd(), Document.from_value(None, "hank.json"), None, Diagnostics())
+        written_in = Document.from_value(None, "hank.json") if document is None else document
+        hank_dir = Path.cwd() if document is None else source.base_dir
+        nowhere = LoadedHank(Path(), hank_dir, written_in, None, Diagnostics())
         written = _Written(nowhere, source, source.config, "")
         async for fault in _faults(source, source.config, sandbox):
             written.add(found, fault)
@@ -124,7 +128,7 @@ class _Written:
         line = fault.line
         if line is None:
             return None
-        for pointer, ref in (*prompt_refs(self.config), *_schema_refs(self.config)):
+        for pointer, ref in refs(self.config):
             if not pointer.startswith(f"/{fault.field}File"):
                 continue
             text = read_ref(ref, base=self.source.base_dir, root=self.source.root)
@@ -136,8 +140,3 @@ class _Written:
 
     def _shown(self, path: str) -> str:
         return str(Path(self.hank.document.file).parent / path)
-
-
-def _schema_refs(config: SentinelConfig) -> Iterator[tuple[str, str]]:
-    if config.structured_output is not None and config.structured_output.schema_file is not None:
-        yield "/structuredOutput/schemaFile", config.structured_output.schema_file

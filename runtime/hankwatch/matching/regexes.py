@@ -12,6 +12,9 @@ MATCH_LIMIT_MS = 50
 _MAX_ATOMS = 20_000
 """The fallback engine writes repeats out when it compiles, about 0.5 KB for each atom."""
 
+_CACHED = 128
+"""Patterns; one can take 10 MB."""
+
 _Search = Callable[[str], bool]
 
 
@@ -46,7 +49,7 @@ def compile_js(pattern: str, on_overrun: Callable[[], None] | None = None) -> Re
     return Regex(search, on_overrun, linear=linear)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=_CACHED)
 def _compile(pattern: str) -> tuple[_Search, bool]:
     import re2  # few configs have a pattern, and every command that reads one would pay for it
 

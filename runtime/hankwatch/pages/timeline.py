@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from hankwatch.pages.bins import Bins
 from hankwatch.pages.codons import CodonFacts
 from hankwatch.pages.facts import BOOKKEEPING_LANE, OTHER_LANE, RunFacts
 from hankwatch.pages.fires import SentinelFacts
@@ -71,24 +72,23 @@ class Timeline:
 
 def timeline(facts: RunFacts) -> Timeline:
     """When what happened in a run."""
-    axis = _Axis(facts)
+    axis = Axis(facts.bins)
     groups = (
         LaneGroup("Codons", tuple(_codon_lanes(facts, axis))),
         LaneGroup("Events by type", tuple(_event_lanes(facts, axis))),
         LaneGroup("Sentinels", tuple(_sentinel_lanes(facts, axis))),
         LaneGroup("Watchdog", tuple(_watchdog_lanes(facts, axis))),
     )
-    ticks = tuple(Tick(100 * n / _TICKS, duration(axis.span_ms * n / _TICKS)) for n in range(_TICKS + 1))
-    return Timeline(tuple(group for group in groups if group.lanes), ticks, duration(facts.bins.width_ms))
+    return Timeline(tuple(group for group in groups if group.lanes), axis.ticks(), duration(facts.bins.width_ms))
 
 
-class _Axis:
+class Axis:
     """Instants as places."""
 
-    def __init__(self, facts: RunFacts) -> None:
-        self.bins = facts.bins
-        self.start_ms = facts.bins.start_ms
-        self.span_ms = max(1, facts.bins.end_ms - self.start_ms)
+    def __init__(self, bins: Bins) -> None:
+        self.bins = bins
+        self.start_ms = bins.start_ms
+        self.span_ms = max(1, bins.end_ms - self.start_ms)
 
     def x(self, at_ms: int) -> float:
         return round(WIDTH * min(1.0, max(0.0, (at_ms - self.start_ms) / self.span_ms)), 1)
@@ -97,6 +97,10 @@ class _Axis:
         """Left end and width."""
         x = min(self.x(began_ms), WIDTH - _LEAST_WIDTH)
         return x, max(_LEAST_WIDTH, round(self.x(ended_ms) - x, 1))
+
+    def ticks(self) -> tuple[Tick, ...]:
+        """Round parts of the whole, with the time since the beginning."""
+        return tuple(Tick(100 * n / _TICKS, duration(self.span_ms * n / _TICKS)) for n in range(_TICKS + 1))
 
     def counts(self, lane: str, look: str, unit: tuple[str, str], most: int) -> Iterator[Bar]:
         """One bar for each bin that counted anything; as high as ``most`` is a full one."""
@@ -109,7 +113,7 @@ class _Axis:
                 yield Bar(x, round(HEIGHT - height, 1), width, height, look, title)
 
 
-def _codon_lanes(facts: RunFacts, axis: _Axis) -> Iterator[Lane]:
+def _codon_lanes(facts: RunFacts, axis: Axis) -> Iterator[Lane]:
     rows: dict[str, list[CodonFacts]] = {}
     for codon in facts.codons:
         if not codon.earlier:
@@ -126,7 +130,7 @@ def _codon_lanes(facts: RunFacts, axis: _Axis) -> Iterator[Lane]:
         yield Lane(base_id or "further codons", _of_codons(codons), tuple(bars.values()), facts.anchor_of(codons[0]))
 
 
-def _of_codon(codon: CodonFacts, facts: RunFacts, axis: _Axis) -> Bar:
+def _of_codon(codon: CodonFacts, facts: RunFacts, axis: Axis) -> Bar:
     ended_ms = codon.ended_ms if codon.ended_ms is not None else axis.bins.end_ms
     x, width = axis.between(codon.began_ms, ended_ms)
     title = f"{codon.codon_id}: {codon.status}, {duration(ended_ms - codon.began_ms)}"
@@ -140,7 +144,7 @@ def _of_codons(codons: list[CodonFacts]) -> str:
     return joined(f"{len(codons)} ×", f"{failed} failed" if failed else "")
 
 
-def _event_lanes(facts: RunFacts, axis: _Axis) -> Iterator[Lane]:
+def _event_lanes(facts: RunFacts, axis: Axis) -> Iterator[Lane]:
     shares = {share.name: share for share in facts.lanes}
     names = [name for name in (*_ORDER, *_LAST) if name in shares]
     names[len(names) - sum(name in _LAST for name in names) : 0] = [name for name in shares if name not in names]
@@ -153,7 +157,7 @@ def _event_lanes(facts: RunFacts, axis: _Axis) -> Iterator[Lane]:
         yield Lane(name, f"{shares[name].count:,}", bars)
 
 
-def _sentinel_lanes(facts: RunFacts, axis: _Axis) -> Iterator[Lane]:
+def _sentinel_lanes(facts: RunFacts, axis: Axis) -> Iterator[Lane]:
     for number, sentinel in enumerate(facts.sentinels, 1):
         lane = f"fired {sentinel.id}"
         most = max(axis.bins.counts(lane), default=1)
@@ -164,14 +168,14 @@ def _sentinel_lanes(facts: RunFacts, axis: _Axis) -> Iterator[Lane]:
         yield Lane(sentinel.id, summary, tuple(bars), f"sentinel-{number}")
 
 
-def _with_target(bar: Bar, sentinel: SentinelFacts, axis: _Axis) -> Bar:
+def _with_target(bar: Bar, sentinel: SentinelFacts, axis: Axis) -> Bar:
     for fire in sentinel.fires:
         if abs(axis.x(fire.at_ms) - bar.x) <= bar.width:
             return Bar(bar.x, bar.y, bar.width, bar.height, bar.look, bar.title, f"fire-{fire.anchor}")
     return bar
 
 
-def _watchdog_lanes(facts: RunFacts, axis: _Axis) -> Iterator[Lane]:
+def _watchdog_lanes(facts: RunFacts, axis: Axis) -> Iterator[Lane]:
     for kind, count, look in (("nudge", facts.nudges, "nudge"), ("interrupt", facts.interrupts, "interrupt bad")):
         if count:
             bars = tuple(axis.counts(f"watchdog {kind}", look, (kind, kind + "s"), 1))

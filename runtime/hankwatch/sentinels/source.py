@@ -3,6 +3,7 @@
 All that ``validate`` needs: nothing here runs a sentinel.
 """
 
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -59,6 +60,8 @@ class _Place:
     pointer: str
     base_dir: Path
     root: Path
+    files: Collection[str] | None = None
+    """The only refs that may be read; None for any."""
 
 
 def read_entry(
@@ -86,6 +89,34 @@ def read_config_file(path: Path, diagnostics: Diagnostics) -> SentinelSource:
     return _source(place, SentinelSettings(), (place.document, ""), str(path), diagnostics)
 
 
+def read_config_text(
+    document: Document, diagnostics: Diagnostics, *, base_dir: Path, root: Path, files: Collection[str] = ()
+) -> SentinelSource:
+    """A sentinel config that somebody sent, who may name no files of this machine but ``files``.
+
+    Args:
+        document: What was sent.
+        diagnostics: Gets every fault.
+        base_dir: What its refs are relative to.
+        root: What they may not leave.
+        files: The refs that may be read, each spelled exactly so; no other is even looked for.
+    """
+    place = _Place("inline", document, "", base_dir, root, files)
+    return _source(place, SentinelSettings(), (document, ""), None, diagnostics)
+
+
+def stock_ids() -> list[str]:
+    """The ids of the sentinels that come along, sorted."""
+    return sorted(path.parent.name for path in resource("sentinels").glob("*/sentinel.json"))
+
+
+def refs(config: SentinelConfig) -> Iterator[tuple[str, str]]:
+    """Every file that a config names to be read, as (JSON pointer of the ref, ref)."""
+    yield from prompt_refs(config)
+    if config.structured_output is not None and config.structured_output.schema_file is not None:
+        yield "/structuredOutput/schemaFile", config.structured_output.schema_file
+
+
 def _source(
     place: _Place,
     settings: SentinelSettings,
@@ -96,8 +127,9 @@ def _source(
     found = Diagnostics()
     config = parse_sentinel(place.document, found, place.pointer)
     if config is not None:
-        _check_prompt_files(config, place, found)
-        _check_schema(config, place, found)
+        if _may_read(config, place, found):
+            _check_prompt_files(config, place, found)
+            _check_schema(config, place, found)
         _check_report_paths(config, settings, place, settings_at, found)
     for diagnostic in found:
         diagnostics.add(diagnostic)
@@ -120,12 +152,12 @@ def _find(named: str | None, hank_dir: Path, document: Document, pointer: str) -
         shown = str(Path(document.file).parent / named)
         return _read(_Place("file", document, pointer, hank_dir, hank_dir), named, shown)
     root = resource("sentinels")
-    stock_ids = sorted(path.parent.name for path in root.glob("*/sentinel.json"))
+    known = stock_ids()
     stock_id = named.removeprefix(_STOCK)
     place = _Place("stock", document, pointer, root, root)
-    if stock_id in stock_ids:
+    if stock_id in known:
         return _read(place, f"{stock_id}/sentinel.json", named)
-    hint = f"stock sentinels: {', '.join(stock_ids)}"
+    hint = f"stock sentinels: {', '.join(known)}"
     return _unreadable(place, named, "is not the id of a stock sentinel", hint)
 
 
@@ -144,6 +176,15 @@ def _unreadable(place: _Place, named: str, reason: str, hint: str | None = None)
     message = f"{named!r} {reason}"
     fault = Diagnostic(place.document.file, place.pointer, "file-unreadable", message, hint, "error", line, column)
     return replace(place, document=Document(None, named, readable=False, faults=(fault,)), pointer="")
+
+
+def _may_read(config: SentinelConfig, place: _Place, found: Diagnostics) -> bool:
+    """Whether it names only files that may be read; a fault for each other."""
+    others = [] if place.files is None else [named for named in refs(config) if named[1] not in place.files]
+    for pointer, ref in others:
+        message, hint = f"{ref!r} is not a file that may be named here", "write the text into the config itself"
+        add_fault(found, place.document, place.pointer + pointer, "path-refused", message, hint=hint)
+    return not others
 
 
 def _check_prompt_files(config: SentinelConfig, place: _Place, found: Diagnostics) -> None:

@@ -14,6 +14,7 @@ from hankwatch.serve.homes import in_execution
 from hankwatch.serve.live import Streams
 from hankwatch.serve.policy import Scope
 from hankwatch.serve.shelf import Named, Shelf
+from hankwatch.serve.trial_room import TrialRoom
 from hankwatch.watches.scope import Scope as WatchScope
 from hankwatch.watches.service import WatchService
 
@@ -39,11 +40,13 @@ class Serving:
     scope: WatchScope = field(default_factory=lambda: WatchScope(None, homeless=True))
     """Whose watches this server checks; for how late they are."""
     streams: Streams = field(init=False)
+    trials: TrialRoom = field(init=False)
     sockets: set[Peer] = field(default_factory=set)
     """Clients of the 0.10 protocol."""
 
     def __post_init__(self) -> None:
         self.streams = Streams(self.clock)
+        self.trials = TrialRoom(self.clock)
 
     def run(self, caller: Caller, name: str, scope: Scope = "runs:read", *, within_s: float | None = None) -> Named:
         """The run of that id, for somebody who may know of it; blocks for the journal.

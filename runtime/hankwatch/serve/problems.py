@@ -25,6 +25,7 @@ from hankwatch.core.errors import (
     ScopeMissing,
     SecretInAddress,
     TooManyStreams,
+    TooManyTrials,
     Unauthenticated,
     UsageError,
     WatchInvalid,
@@ -51,6 +52,7 @@ _STATUSES: Final[Mapping[type[HankwatchError], int]] = {
     WrongProtocolVersion: 400,
     SecretInAddress: 400,
     TooManyStreams: 503,
+    TooManyTrials: 503,
     UsageError: 400,
     InfrastructureError: 503,
     HankwatchError: 500,
@@ -123,7 +125,7 @@ def told_of(error: HankwatchError) -> tuple[int, str, str | None]:
     """The status, the words and the hint for an error of the tree; nothing of this machine stands in them."""
     kinds = type(error).__mro__
     status = next(_STATUSES[kind] for kind in kinds if kind in _STATUSES)
-    if status >= HTTPStatus.INTERNAL_SERVER_ERROR and not isinstance(error, TooManyStreams):
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR and not isinstance(error, TooManyStreams | TooManyTrials):
         _LOG.warning("a request failed: %s", error)
         return status, "something this server stands on failed; its log says what", None
     detail = f"no run is named {error.name!r}" if isinstance(error, RunNotFound) else str(error)

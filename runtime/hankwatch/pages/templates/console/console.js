@@ -159,6 +159,108 @@ function filterRows(frame) {
 }
 document.addEventListener("input", (event) => { const frame = event.target.closest("[data-filters]"); if (frame) filterRows(frame); });
 
+// --- the playground: each edit is asked about, and only the latest answer counts -----------------------------------
+
+function playground(frame) {
+  const field = frame.querySelector("[data-play-config]"), lines = frame.querySelector("[data-play-lines]");
+  const result = frame.querySelector("[data-play-result]"), begin = document.querySelector("[data-play-begin]");
+  const written = field.value;
+  let asked = null, later = 0, playedOn = null;
+
+  async function ask(withinS = frame.dataset.firstS) {
+    asked?.abort();
+    const mine = asked = new AbortController();
+    const wanted = {
+      config: field.value, origin: frame.dataset.origin, codon: begin.codon.value || null,
+      where: begin.where.checked, render: begin.render.checked, withinS: Number(withinS),
+    };
+    result.classList.add("play-busy");
+    try {
+      const answer = await fetch(frame.dataset.play, {
+        method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(wanted), signal: mine.signal,
+      });
+      if (answer.redirected) { location.reload(); return; }
+      const told = new DOMParser().parseFromString(await answer.text(), "text/html");
+      if (mine !== asked) return;
+      const next = told.querySelector("[data-play-answer]");
+      if (next) show(next);
+      else toast({ title: told.querySelector(".fault")?.textContent || `It failed (${answer.status})`, look: "bad" });
+      result.classList.remove("play-busy");
+    } catch (error) {
+      if (error.name === "AbortError" || mine !== asked) return;
+      result.classList.remove("play-busy");
+      toast({ title: "The server cannot be reached", text: "What is shown is of an earlier config.", look: "bad" });
+    }
+  }
+
+  function show(next) {
+    const open = new Set([...result.querySelectorAll("details[open]")].map((one) => one.id));
+    result.replaceChildren(document.importNode(next, true));
+    for (const one of result.querySelectorAll("details")) one.open = open.has(one.id);
+    marked();
+  }
+
+  // Numbers beside the text, and a mark at each line that something is wrong with.
+  function number() {
+    const count = field.value.split("\n").length;
+    lines.replaceChildren(...Array.from({ length: count }, (_, at) => {
+      const one = document.createElement("span");
+      one.textContent = `${at + 1}`;
+      return [one, "\n"];
+    }).flat());
+    for (const fault of result.querySelectorAll("[data-line]")) {
+      const line = lines.children[fault.dataset.line - 1];
+      if (line && !line.className) line.className = fault.className;
+    }
+    lines.scrollTop = field.scrollTop;
+  }
+
+  function marked() {
+    number();
+    for (const fault of result.querySelectorAll("[data-line]")) {
+      const go = document.createElement("button");
+      go.type = "button";
+      go.textContent = "Go to it";
+      go.onclick = () => goTo(Number(fault.dataset.line), Number(fault.dataset.column));
+      fault.querySelector(".what").append(" ", go);
+    }
+    if (result.querySelector("[data-partial]") && playedOn !== field.value) {
+      playedOn = field.value;
+      ask(frame.dataset.wholeS);
+    }
+  }
+
+  function goTo(line, column) {
+    const at = field.value.split("\n").slice(0, line - 1).reduce((sum, one) => sum + one.length + 1, 0) + column - 1;
+    field.focus();
+    field.setSelectionRange(at, at);
+    field.scrollTop = Math.max(0, (line - 5) * parseFloat(getComputedStyle(field).lineHeight));
+  }
+
+  function changed() {
+    frame.querySelector("[data-play-edited]").hidden = field.value === written;
+    number();
+    asked?.abort();
+    playedOn = null;
+    clearTimeout(later);
+    later = setTimeout(ask, 300);
+  }
+
+  field.addEventListener("scroll", () => { lines.scrollTop = field.scrollTop; });
+  field.addEventListener("input", changed);
+  field.addEventListener("keydown", (event) => {
+    if (event.key !== "Tab" || event.shiftKey || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    field.setRangeText("  ", field.selectionStart, field.selectionEnd, "end");
+    changed();
+  });
+  begin.sentinel.addEventListener("change", () => begin.submit());
+  for (const one of begin.querySelectorAll("[data-play-ask]")) one.addEventListener("change", () => { playedOn = null; ask(); });
+  frame.querySelector("[data-play-reset]").onclick = () => { field.value = written; changed(); };
+  marked();
+}
+document.querySelectorAll("[data-play]").forEach(playground);
+
 // --- keys ----------------------------------------------------------------------------------------------------------
 
 const keys = document.querySelector("[data-keys]");

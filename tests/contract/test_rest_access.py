@@ -30,6 +30,8 @@ PROTECTED = [
     ("POST", "/api/watches/w/reject"),
     ("GET", "/api/watches/w/evaluations"),
     ("GET", "/api/notifications"),
+    ("GET", "/api/watch-settings"),
+    ("PATCH", "/api/watch-settings"),
     ("GET", "/api/verifiers"),
     ("GET", "/api/sessions"),
     ("POST", "/api/v1/chat/sessions/main/watches/proposals"),
@@ -57,7 +59,12 @@ async def local(tmp_path: Path) -> AsyncIterator[Server]:
 
 
 def body_of(method: str, path: str) -> dict[str, Any]:
-    bodies = {"/api/watches": WATCH, "/api/watches/w": {}, "/api/runs/latest/commands": {"command": "next"}}
+    bodies = {
+        "/api/watches": WATCH,
+        "/api/watches/w": {},
+        "/api/watch-settings": {},
+        "/api/runs/latest/commands": {"command": "next"},
+    }
     proposal = "/api/v1/chat/sessions/main/watches/proposals"
     return (
         {"json": {**bodies, proposal: WATCH}[path]}
@@ -111,7 +118,7 @@ async def test_another_tenant_sees_nothing(guarded: Server) -> None:
         listed = await eve.get("/api/v1/chat/sessions/main/watches", headers=VERSION)
         assert listed.json() == {"watches": []}
         for method, path in PROTECTED:
-            if "latest" in path or "/w" in path.replace("/watches", ""):
+            if "latest" in path or "w" in path.split("/"):
                 assert (await call(eve, method, path)).status_code == 404, path
         taken = await eve.post("/api/watches", json={**WATCH, "id": "w", "replace": True, "session": "main"})
         assert taken.status_code == 409

@@ -4,13 +4,16 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Final, assert_never
+from urllib.parse import quote
 
 from hankwatch.core.text import one_line, shorten
+from hankwatch.pages.visible import visible
 from hankwatch.pages.words import duration
 from hankwatch.watches.delivery import Channel, Delivery, DeliveryStatus
 from hankwatch.watches.roll import Liveness
+from hankwatch.watches.signals import Told
 from hankwatch.watches.specs import CheckSpec, CommandSpec, DocumentSpec, EventSpec, TimeSpec, VerifierSpec
-from hankwatch.watches.watch import Status, Watch
+from hankwatch.watches.watch import Signal, Status, Watch
 
 POLLED_S: Final = 15.0
 """An engine says every five seconds that it looks; after three times that it does not."""
@@ -147,3 +150,46 @@ def seen(watch: Watch) -> str:
 def last_seen(watch: Watch) -> str:
     """The same as the end of a sentence, shortened."""
     return f"; {shorten(seen(watch), LONG_CHARS)}" if watch.last_outcome is not None else ""
+
+
+def notice(told: Told) -> dict[str, str]:
+    """A signal as a page of the console tells it."""
+    watch, word = told.watch, _SAID.get(told.signal, told.signal.value)
+    seen_then = shorten(seen(watch), LONG_CHARS)
+    return {
+        "title": visible(f"{word}: {shorten(one_line(watch.condition), LONG_CHARS)}"),
+        "text": visible(f"{watch.id}{' · ' + seen_then if seen_then else ''}"),
+        "look": _LOOKS.get(told.signal, ""),
+        "href": address(watch.id),
+    }
+
+
+def flood(count: int) -> dict[str, str]:
+    """What is told instead of many signals at once."""
+    return {"title": f"{count:,} more from watches", "text": "", "look": "warn", "href": "/watches"}
+
+
+def address(watch_id: str) -> str:
+    """The page of a watch; an id that is another page's name too stands before a slash."""
+    return f"/watches/{quote(watch_id, safe='')}{'/' if watch_id in _PAGES else ''}"
+
+
+_PAGES: Final = frozenset({"new", "settings"})
+_SAID: Final[Mapping[Signal, str]] = {
+    Signal.MET: "Met",
+    Signal.CHANGED: "Changed",
+    Signal.IMPOSSIBLE: "Became impossible",
+    Signal.EXPIRED: "Expired",
+    Signal.STALLED: "Stalled",
+    Signal.BROKEN: "Cannot be checked",
+    Signal.FLAPPING: "Flapping",
+}
+_LOOKS: Final[Mapping[Signal, str]] = {
+    Signal.MET: "good",
+    Signal.CHANGED: "good",
+    Signal.IMPOSSIBLE: "bad",
+    Signal.BROKEN: "bad",
+    Signal.EXPIRED: "warn",
+    Signal.STALLED: "warn",
+    Signal.FLAPPING: "warn",
+}

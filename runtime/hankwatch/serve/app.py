@@ -12,7 +12,7 @@ from pydantic.json_schema import models_json_schema
 
 from hankwatch import __version__
 from hankwatch.core.tasks import task_group
-from hankwatch.serve import chat, console, metrics, playground, runs, sessions, socket, sse, watches
+from hankwatch.serve import chat, console, metrics, playground, runs, sessions, socket, sse, watch_settings, watches
 from hankwatch.serve.context import Serving
 from hankwatch.serve.gate import Gate
 from hankwatch.serve.mcp_http import McpEndpoint
@@ -36,6 +36,7 @@ def make_app(serving: Serving) -> Gate:
         warm = partial(anyio.to_thread.run_sync, serving.shelf.warm, abandon_on_cancel=True)
         async with serving.streams.running(), serving.trials.running(), mcp.manager.run(), task_group() as tasks:
             tasks.start_soon(warm)
+            tasks.start_soon(serving.bulletin.run)
             yield
             tasks.cancel_scope.cancel()
 
@@ -52,7 +53,7 @@ def make_app(serving: Serving) -> Gate:
         responses=DOCUMENTED,
     )
     app.router.routes.append(mcp.route())
-    for part in (runs, playground, sse, socket, watches, sessions, chat, metrics):
+    for part in (runs, playground, sse, socket, watch_settings, watches, sessions, chat, metrics):
         app.include_router(part.router)
     for part in console.PARTS:
         app.include_router(part.router)

@@ -10,6 +10,7 @@ from fastapi.security import HTTPBearer
 from hankwatch.core.clock import Clock
 from hankwatch.core.errors import RunNotFound
 from hankwatch.serve.auth import Caller, Door
+from hankwatch.serve.bulletin import Bulletin
 from hankwatch.serve.homes import in_execution
 from hankwatch.serve.live import Streams
 from hankwatch.serve.policy import Scope
@@ -40,12 +41,15 @@ class Serving:
     scope: WatchScope = field(default_factory=lambda: WatchScope(None, homeless=True))
     """Whose watches this server checks; for how late they are."""
     streams: Streams = field(init=False)
+    bulletin: Bulletin = field(init=False)
+    """What watches tell, for open pages."""
     trials: TrialRoom = field(init=False)
     sockets: set[Peer] = field(default_factory=set)
     """Clients of the 0.10 protocol."""
 
     def __post_init__(self) -> None:
         self.streams = Streams(self.clock)
+        self.bulletin = Bulletin(self.watches.store.signals, self.watches.authorizer, self.clock)
         self.trials = TrialRoom(self.clock)
 
     def run(self, caller: Caller, name: str, scope: Scope = "runs:read", *, within_s: float | None = None) -> Named:

@@ -20,7 +20,7 @@ Value = float | bool
 class SettingsEdit(ConfigModel):
     """Only what is given changes; null goes back to what is configured."""
 
-    model_config = ConfigDict(alias_generator=None)
+    model_config = ConfigDict(alias_generator=None, defer_build=False)
     NULLABLE: ClassVar[frozenset[str]] = frozenset({"interval", "enabled", "keep_terminal_h"})
 
     interval: Annotated[float, Field(ge=5, le=86_400)] | None = None

@@ -1,7 +1,8 @@
 """``GET /console/live``: tells a page which of its parts have changed, so that it asks for itself again.
 
-It carries no content: what a page shows comes from the page's own address, for whoever is logged in, and without the
-script the same page is read by loading it again.
+What a page shows comes from the page's own address, for whoever is logged in, and without the script the same page is
+read by loading it again. Beside that it tells of watches, whatever page is open: a ``notice`` for each signal that is
+worth interrupting for, once, and only if its reader may know of the watch.
 """
 
 from collections.abc import AsyncGenerator, Callable, Hashable
@@ -11,12 +12,17 @@ from itertools import islice
 from typing import Annotated, Final
 
 import anyio.to_thread
+import orjson
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response, StreamingResponse
 
 from hankwatch.core.errors import HankwatchError
+from hankwatch.pages.watch_words import flood, notice
+from hankwatch.serve.auth import Caller
+from hankwatch.serve.bulletin import Bulletin, Seat
 from hankwatch.serve.context import Asking, Served, Serving
 from hankwatch.serve.live import size_of
+from hankwatch.watches.authority import Principal
 
 router = APIRouter(include_in_schema=False)
 LOOK_S: Final = 0.5
@@ -24,6 +30,7 @@ _BEAT: Final = 30
 """Looks without news after which a client that is gone is noticed."""
 _PROTOCOL: Final = "console"
 _LISTED: Final = 50
+_DIGITS: Final = 18
 Look = Callable[[], Hashable]
 """What stands there now; blocks."""
 
@@ -32,35 +39,40 @@ Look = Callable[[], Hashable]
 async def live(
     request: Request, serving: Served, caller: Asking, run: Annotated[str | None, Query(max_length=300)] = None
 ) -> Response:
-    """Messages ``changed`` with the name of a part: ``run``, ``runs``."""
+    """Messages ``changed`` with the name of a part: ``run``, ``runs``, ``watches``; and ``notice``."""
     if run is None:
         caller.require("runs:read")
         looks: dict[str, Look] = {"runs": partial(_runs, serving)} if caller.sees_runs else {}
     else:
         named = await anyio.to_thread.run_sync(partial(serving.run, caller, run, within_s=0.0))
         looks = {"run": lambda: (size_of(named.followed.journal), named.followed.live, named.followed.share_read)}
+    if "watches:read" in caller.scopes:
+        looks["watches"] = lambda: serving.bulletin.changes
     serving.streams.require_room()
     return StreamingResponse(
-        _messages(serving, looks, partial(_still_known, serving, request)),
+        _messages(serving, looks, partial(_known, serving, request), _last_told(request)),
         media_type="text/event-stream",
         headers={"X-Accel-Buffering": "no"},
     )
 
 
 async def _messages(
-    serving: Serving, looks: dict[str, Look], is_known: Callable[[], bool]
+    serving: Serving, looks: dict[str, Look], known: Callable[[], Caller | None], after: int | None
 ) -> AsyncGenerator[bytes, None]:
+    bulletin = serving.bulletin
     with serving.streams.counted(_PROTOCOL):
-        yield b"retry: 2000\n\n"
-        async with aclosing(_changes(serving, looks)) as changes:
-            async for parts in changes:
-                if not is_known():
-                    return
-                yield b"".join(b"event: changed\ndata: %b\n\n" % part.encode() for part in parts) or b":\n\n"
+        async with bulletin.seat(partial(_reader, known), after) as seat:
+            yield b"retry: 2000\nid: %d\n\n" % bulletin.position
+            async with aclosing(_changes(serving, looks, seat)) as changes:
+                async for parts in changes:
+                    if known() is None:
+                        return
+                    said = b"".join(b"event: changed\ndata: %b\n\n" % part.encode() for part in parts)
+                    yield said + _notices(seat, bulletin) or b":\n\n"
 
 
-async def _changes(serving: Serving, looks: dict[str, Look]) -> AsyncGenerator[list[str], None]:
-    """Which parts are not as they were; now and then none."""
+async def _changes(serving: Serving, looks: dict[str, Look], seat: Seat) -> AsyncGenerator[list[str], None]:
+    """Which parts are not as they were; now and then, and when something is to be told, none."""
     seen = {part: await anyio.to_thread.run_sync(look) for part, look in looks.items()}
     quiet = 0
     while not serving.streams.closing:
@@ -68,17 +80,36 @@ async def _changes(serving: Serving, looks: dict[str, Look]) -> AsyncGenerator[l
         now = {part: await anyio.to_thread.run_sync(look) for part, look in looks.items()}
         changed = [part for part in looks if now[part] != seen[part]]
         seen, quiet = now, 0 if changed else quiet + 1
-        if changed or quiet % _BEAT == 0:
+        if changed or seat.waiting or quiet % _BEAT == 0:
             yield changed
+
+
+def _notices(seat: Seat, bulletin: Bulletin) -> bytes:
+    """What waits for the page; its number is what a page that was cut off comes back with."""
+    told, missed = seat.take()
+    said = [(one.number, notice(one)) for one in told]
+    if missed:
+        said.append((bulletin.position, flood(missed)))
+    return b"".join(b"id: %d\nevent: notice\ndata: %b\n\n" % (number, orjson.dumps(one)) for number, one in said)
+
+
+def _reader(known: Callable[[], Caller | None]) -> Principal | None:
+    caller = known()
+    return None if caller is None or "watches:read" not in caller.scopes else caller.principal
+
+
+def _last_told(request: Request) -> int | None:
+    """What the same page was told last, before it lost its stream; a new page knows nothing."""
+    written = request.headers.get("last-event-id", "")
+    return int(written) if written.isdecimal() and len(written) < _DIGITS else None
 
 
 def _runs(serving: Serving) -> Hashable:
     return tuple((one.execution.name, size_of(one.journal)) for one in islice(serving.shelf.executions(), _LISTED))
 
 
-def _still_known(serving: Serving, request: Request) -> bool:
+def _known(serving: Serving, request: Request) -> Caller | None:
     try:
-        serving.door.caller(request.headers)
+        return serving.door.caller(request.headers)
     except HankwatchError:
-        return False
-    return True
+        return None

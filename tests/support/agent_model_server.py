@@ -25,6 +25,9 @@ class Step:
     text: str = ""
     shell: str = ""
     """A command for the program's shell tool."""
+    tool: str = ""
+    """Or a tool of an MCP server, by how its name ends; called with ``arguments``."""
+    arguments: Mapping[str, Any] = field(default_factory=dict)
     status: int = 200
     """Anything else is an error with ``text`` as its message."""
 
@@ -36,8 +39,10 @@ class Request:
     spoken: tuple[bool, ...]
     """Of each item of the history, whether it is the model's."""
     tools: Mapping[str, Json]
-    """JSON Schema of the arguments by name."""
+    """JSON Schema of the arguments by name; one of a namespace as ``NAMESPACE/NAME``."""
     stream: bool
+    searches: bool = False
+    """Tools of servers have to be searched for before they are there."""
 
     @property
     def turn(self) -> int:
@@ -74,8 +79,14 @@ def _chat_request(body: Json) -> Request:
 
 def _responses_request(body: Json) -> Request:
     theirs = ("function_call", "custom_tool_call", "reasoning")
-    spoken = tuple(item.get("role") == "assistant" or item.get("type") in theirs for item in body["input"])
-    return Request(spoken, _by_name(body.get("tools", []), "parameters"), body.get("stream", False))
+    said = [item for item in body["input"] if not str(item.get("type")).startswith("tool_search")]
+    spoken = tuple(item.get("role") == "assistant" or item.get("type") in theirs for item in said)
+    tools = [*body.get("tools", []), *(tool for item in body["input"] for tool in item.get("tools", []))]
+    named = _by_name(tools, "parameters")
+    for group in (tool for tool in tools if tool["type"] == "namespace"):
+        named |= {f"{group['name']}/{name}": schema for name, schema in _by_name(group["tools"], "parameters").items()}
+    searches = any(tool["type"] == "tool_search" for tool in tools)
+    return Request(spoken, named, body.get("stream", False), searches)
 
 
 def _gemini_request(body: Json) -> Request:
@@ -140,9 +151,13 @@ def _responses_reply(reply: Reply) -> tuple[Json, Sse]:
         content = [{"type": "output_text", "text": reply.text, "annotations": []}]
         items.append({"type": "message", "id": f"msg_{reply.id}", "role": "assistant", "content": content})
     if reply.call:
-        name, arguments = reply.call[0], json.dumps(reply.call[1])
-        call = {"type": "function_call", "id": f"fc_{reply.id}", "call_id": f"call_{reply.id}"}
-        items.append({**call, "name": name, "arguments": arguments})
+        namespace, _, name = reply.call[0].rpartition("/")
+        call: Json = {"id": f"fc_{reply.id}", "call_id": f"call_{reply.id}"}
+        if name == SEARCH:
+            call |= {"type": "tool_search_call", "execution": "client", "arguments": reply.call[1]}
+        else:
+            call |= {"type": "function_call", "name": name, "arguments": json.dumps(reply.call[1])}
+        items.append({**call, **({"namespace": namespace} if namespace else {})})
     items = [{**item, "status": "completed"} for item in items]
     usage = {"input_tokens": 13, "input_tokens_details": {"cached_tokens": 2}, "output_tokens": 5, "total_tokens": 18}
     whole = {"id": f"resp_{reply.id}", "object": "response", "status": "completed", "output": items, "usage": usage}
@@ -183,6 +198,8 @@ _FORMATS: tuple[tuple[str, _Format], ...] = (
 )
 _SHELLS = ("Bash", "bash", "run_shell_command", "exec_command", "shell_command", "terminal", "run_commands")
 _COMMANDS = ("command", "cmd", "commands")
+SEARCH = "tool_search"
+"""How a program is asked for the tools of servers that it does not show at first."""
 _ASKED_FOR: Mapping[str, Any] = {"description": "Run it", "security_risk": "LOW", "summary": "next step"}
 
 
@@ -226,6 +243,11 @@ class AgentModelServer:
             kind = "authentication_error" if step.status == 401 else "invalid_request_error"
             return step.status, {"type": "error", "error": {"type": kind, "message": step.text}}, None
         call = shell_call(request.tools, step.shell) if step.shell else None
+        if step.tool:
+            call = next((name for name in request.tools if name.endswith(step.tool)), SEARCH), dict(step.arguments)
+            if call[0] == SEARCH:
+                assert request.searches, f"{step.tool} is none of {', '.join(request.tools)}"
+                call, step = (SEARCH, {"query": step.tool}), Step()
         whole, events = form.reply(Reply(f"{len(self.bodies):020}", step.text, call))
         return 200, whole, events if request.stream else None
 

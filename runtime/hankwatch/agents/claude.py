@@ -209,9 +209,15 @@ class Claude:
         return _line({"type": "control_request", "request_id": request_id, "request": {"subtype": "interrupt"}})
 
     def with_mcp(self, command: Command, server: McpServer) -> Command:
-        """See ``TakesMcp``; beside the servers that are configured, and allowed whatever else is."""
-        more = ("--mcp-config", str(server.file), "--allowedTools", f"mcp__{NAME}")
-        return replace(command, argv=(*command.argv, *more), env={"MCP_TIMEOUT": f"{START_S}000", **command.env})
+        """See ``TakesMcp``; beside the servers that are configured, and allowed whatever else is.
+
+        A turn begins once the server answers, and its tools are there from the beginning.
+        """
+        servers = {"mcpServers": {NAME: server.entry(alwaysLoad=True)}}
+        more = ("--mcp-config", orjson.dumps(servers).decode(), "--allowedTools", f"mcp__{NAME}")
+        patience = dict.fromkeys(("MCP_TIMEOUT", "MCP_CONNECT_TIMEOUT_MS"), str(START_S * 1_000))
+        env = {**patience, "MCP_CONNECTION_NONBLOCKING": "false", **command.env}
+        return replace(command, argv=(*command.argv, *more), env=env)
 
     def dialect(self) -> ClaudeDialect:
         """See ``AgentProgram.dialect``."""

@@ -142,13 +142,18 @@ class Codex(Launch):
         return self._exec(("resume",), request, session_id)
 
     def with_mcp(self, command: Command, server: McpServer) -> Command:
-        """See ``TakesMcp``; as values of its configuration, in which TOML's strings and lists are JSON's."""
+        """See ``TakesMcp``; as values of its configuration, in which TOML's strings and lists are JSON's.
+
+        It fails when the server does not answer, and shows the tools to a model that searches for them.
+        """
         env = ", ".join(f"{name} = {_toml(value)}" for name, value in server.env.items())
         settings = {
             "command": _toml(server.argv[0]),
             "args": _toml(server.argv[1:]),
             "env": f"{{ {env} }}",
             "startup_timeout_sec": str(START_S),
+            "required": "true",
+            "default_tools_approval_mode": _toml("approve"),
         }
         flags = [word for key, value in settings.items() for word in ("-c", f"mcp_servers.{NAME}.{key}={value}")]
         start = len(self.executable)

@@ -1,0 +1,90 @@
+"""Real programs start our MCP server themselves, arm a monitor, end their turn, and are woken; see tests.scenario.test_real_agents."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import anyio
+import pytest
+from tests.support.agent_model_server import AgentModelServer, Step, agent_model_server
+from tests.support.hanks import codon
+from tests.support.real_agents import SETUPS, clean_environment, find, program
+from tests.support.runs import Ran, write_hank
+
+from hankwatch.agents.catalogue import PROGRAMS
+from hankwatch.agents.program import TakesMcp
+from hankwatch.app import open_run
+from hankwatch.events.envelope import Event
+from hankwatch.options import RunOptions
+
+pytestmark = [pytest.mark.realagent, pytest.mark.slow, pytest.mark.timeout(180)]
+
+MONITOR = {
+    "condition": "the deploy has a status",
+    "verifier": {"type": "document", "path": "status.json", "pointer": "/state"},
+    "note": "Read the status and go on.",
+}
+
+
+@pytest.fixture(params=[name for name in SETUPS if isinstance(PROGRAMS[name]((name,), {}), TakesMcp)])
+def name(request: pytest.FixtureRequest) -> str:
+    chosen: str = request.param
+    if find(chosen) is None:
+        pytest.skip(f"{chosen} is not installed")
+    return chosen
+
+
+@pytest.fixture
+def server() -> Iterator[AgentModelServer]:
+    with agent_model_server() as running:
+        yield running
+
+
+async def test_a_real_program_arms_a_monitor_and_is_woken_with_the_result(
+    name: str, tmp_path: Path, server: AgentModelServer
+) -> None:
+    server.script = [
+        Step("Arming.", tool="create_monitor", arguments=MONITOR),
+        Step("I wait."),
+        Step("It is deployed."),
+    ]
+    home = tmp_path / "home"
+    home.mkdir()
+    path = find(name)
+    assert path is not None
+    agent, model = program(name, path, home, server.url)
+    env = {**clean_environment(home), **getattr(agent, "env", {})}
+    one = codon(
+        agent={"name": name, "command": [path], "env": env},
+        model=model,
+        mcp=True,
+        waitForWatches=True,
+        checkpointedFiles=["status.json"],
+    )
+    hank, root = write_hank(tmp_path / "hank", one), tmp_path / "run"
+    waits = anyio.Event()
+
+    def listen(event: Event) -> None:
+        if event.data.get("code") == "waits-for-watches":
+            waits.set()
+
+    async with open_run(RunOptions(hank, execution=root), environ=env) as live, anyio.create_task_group() as tasks:
+        live.stream.subscribe(listen, name="test")
+
+        async def deploy() -> None:
+            await waits.wait()
+            (root / "agentRoot" / "status.json").write_text(json.dumps({"state": "deployed"}), encoding="utf-8")
+
+        tasks.start_soon(deploy)
+        await live.carry_out()
+        tasks.cancel_scope.cancel()
+
+    ran = Ran(root)
+    (armed,) = ran.of("tool.result")
+    assert armed.data["isError"] is False, armed.data["result"]
+    assert [event.type for event in ran.of("watch.armed", "watch.met")] == ["watch.armed", "watch.met"]
+    assert ran.completed()["success"] is True, ran.of("error")
+    said = [e.data["content"] for e in ran.of("assistant.action") if e.data["action"] == "message"]
+    assert said == ["Arming.", "I wait.", "It is deployed."]
+    assert "Read the status and go on." in server.bodies[-1]
+    assert "deployed" in server.bodies[-1]

@@ -117,11 +117,16 @@ class Child:
         once its pipe is full.
         """
         splitter = LineSplitter(self._cap_bytes)
-        while chunk := await self._stdout.read():
+        async for chunk in self.chunks():
             for line in splitter.feed(chunk):
                 yield line
         for line in splitter.finish():
             yield line
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """Its stdout as it is read, where lines do not matter; instead of ``lines``, and like it otherwise."""
+        while chunk := await self._stdout.read():
+            yield chunk
 
     async def send(self, data: bytes) -> bool:
         """Write to its stdin; False when it reads no more. Waits while it does not read: bound it."""

@@ -1,7 +1,6 @@
 """One check of a watch: whatever happens, it ends within its limit and says one of four things (spec watches 3, 4)."""
 
 import re
-from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -135,9 +134,7 @@ class Verifiers:
         cwd = Path(watch.home or "/") / (spec.cwd or "")
         marker = f"watch/{watch.id}/{watch.generation}"
         try:
-            async with spawn(
-                argv, cwd=cwd, env=self.env, marker=marker, clock=self.clock, cap_bytes=OUTPUT_BYTES
-            ) as child:
+            async with spawn(argv, cwd=cwd, env=self.env, marker=marker, clock=self.clock) as child:
                 exit_, output = await self._listen(child)
                 output = output or child.stderr_tail()
         except ProcessNotStarted as error:
@@ -145,15 +142,12 @@ class Verifiers:
         return _exited(spec, exit_, strip_controls(output))
 
     async def _listen(self, child: Child) -> tuple[Exit, str]:
-        kept, ended = deque[bytes](maxlen=4_096), anyio.Event()
+        kept, ended = bytearray(), anyio.Event()
 
         async def read() -> None:
-            size = 0
-            async for line in child.lines():
-                kept.append(line.data)
-                size += len(line.data) + 1
-                while size > OUTPUT_BYTES and len(kept) > 1:
-                    size -= len(kept.popleft()) + 1
+            async for chunk in child.chunks():  # not by line: a flood of tiny ones must not hold up the limit
+                kept.extend(chunk)
+                del kept[: -OUTPUT_BYTES - 1]
             ended.set()
 
         async with anyio.create_task_group() as tasks:
@@ -161,7 +155,9 @@ class Verifiers:
             exit_ = await child.wait()
             await ends_within(self.clock, _DRAIN_S, ended.wait)
             tasks.cancel_scope.cancel()
-        return exit_, b"\n".join(kept).decode("utf-8", "replace").strip()
+        if len(kept) > OUTPUT_BYTES:  # begin with a whole line
+            del kept[: max(kept.find(b"\n") + 1, 1)]
+        return exit_, kept.replace(b"\r\n", b"\n").decode("utf-8-sig", "replace").strip()
 
     async def _check(self, spec: CheckSpec, watch: Watch, now: datetime) -> Finding:
         check = self.checks.find(spec.name, spec.version)

@@ -109,6 +109,15 @@ async def test_output_is_bounded_and_its_end_is_kept(tmp_path: Path) -> None:
     assert len(seen.evidence) <= 2_000
 
 
+async def test_a_flood_of_tiny_lines_hides_neither_an_end_nor_a_limit(tmp_path: Path) -> None:
+    ends = await observed(shell("seq 1 1000000", timeout_s=15), tmp_path)
+    never = await observed(shell("yes ''", timeout_s=0.3), tmp_path)
+
+    lines = ends.value.splitlines()
+    assert lines == [str(number) for number in range(int(lines[0]), 1_000_001)]
+    assert (never.outcome, never.error) == (Outcome.UNAVAILABLE, ErrorKind.TIMEOUT)
+
+
 async def test_a_program_that_is_not_there_claims_nothing(tmp_path: Path) -> None:
     seen = await observed(command("no-such-program"), tmp_path)
 

@@ -7,10 +7,11 @@ from typing import Any, Final, Literal
 from hankwatch import __version__
 from hankwatch.pages.render import environment
 
-Asset = Literal["style.css", "console.css", "console.js"]
+Asset = Literal["style.css", "console.css", "run.css", "console.js"]
 ASSETS: Final[dict[Asset, str]] = {
     "style.css": "text/css; charset=utf-8",
     "console.css": "text/css; charset=utf-8",
+    "run.css": "text/css; charset=utf-8",
     "console.js": "text/javascript; charset=utf-8",
 }
 """What a page loads, from this server alone, with its media type."""

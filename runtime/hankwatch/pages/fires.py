@@ -71,6 +71,10 @@ class Fire:
     event_count: int
     event_ids: tuple[str, ...] = ()
     """Those of them that the page shows."""
+    cursor: int = 0
+    """Of its trigger in the journal."""
+    ended_cursor: int = 0
+    """Of its answer or failure; 0 while it is open."""
     outcome: FireOutcome = "open"
     ended_ms: int | None = None
     content: Excerpt = NO_TEXT
@@ -138,6 +142,11 @@ class SentinelFacts:
     def fired(self) -> int:
         """All its triggers."""
         return self.fires.count
+
+    @property
+    def open(self) -> int:
+        """Fires among those kept that wait for their answer."""
+        return sum(fire.outcome == "open" for fire in self.fires)
 
 
 @dataclass(slots=True)
@@ -227,6 +236,7 @@ class FireFold:
             str(data.get("cause") or ""),
             count_of(data.get("eventCount")),
             tuple(map(str, ids[: self._limits.events_per_fire])) if isinstance(ids, list) else (),
+            event.cursor,
         )
         load.fire = fire
         sentinel.fires.add(fire)
@@ -238,7 +248,7 @@ class FireFold:
         if load.fire is None or load.fire.number != number or load.fire.outcome != "open":
             self._triggered(sentinel, load, event)
         assert load.fire is not None
-        load.fire.ended_ms = event.at_ms
+        load.fire.ended_ms, load.fire.ended_cursor = event.at_ms, event.cursor
         return load.fire
 
     def _output(self, sentinel: SentinelFacts, load: _Load, event: Event) -> Fire:
@@ -268,6 +278,7 @@ class FireFold:
             if load.fire is not None and load.fire.outcome == "open":
                 load.fire.outcome, load.fire.abandoned = "failed", True
                 load.fire.error, load.fire.ended_ms = f"abandoned: {message}", event.at_ms
+                load.fire.ended_cursor = event.cursor
         elif data.get("triggerNumber") is not None and kind != "file-write-failed":
             fire = self._current(sentinel, load, event)
             fire.outcome, fire.error = "failed", f"{kind}: {message}"[: self._limits.payload_chars]

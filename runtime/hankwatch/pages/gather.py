@@ -9,7 +9,7 @@ from hankwatch.llm.client import ModelReply
 from hankwatch.llm.recorded import RecordedCall
 from hankwatch.pages.facts import RunFacts
 from hankwatch.pages.fires import CallFacts, CitedEvent, Fire, Said, json_text
-from hankwatch.pages.gist import gist
+from hankwatch.pages.gist import gist, is_failure
 from hankwatch.pages.limits import Limits
 from hankwatch.pages.visible import Excerpt
 from hankwatch.pages.words import Cost
@@ -74,7 +74,7 @@ def _cited(event: Event, anchor: int, limits: Limits) -> CitedEvent:
         anchor,
         event.at_ms,
         event.type,
-        event.data.get("isError") is True or event.type in {"error", "rig.setup.failed"},
+        is_failure(event),
         Excerpt.of(" ".join(gist(event)[: limits.payload_chars].split()), limits.gist_chars),
         Excerpt.of(json_text(event.data), limits.payload_chars),
         event.size_bytes,

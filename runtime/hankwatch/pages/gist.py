@@ -8,6 +8,7 @@ from hankwatch.events.envelope import Event, EventData
 from hankwatch.pages.words import money
 
 _PATHS = 5
+_FAILURES = frozenset({"error", "rig.setup.failed", "sentinel.error"})
 
 
 def gist(event: Event) -> str:
@@ -21,6 +22,13 @@ def gist(event: Event) -> str:
     if isinstance(data.get("message"), str):
         return " ".join(filter(None, (data.get("sentinelId"), data["message"])))
     return json.dumps(data, ensure_ascii=False)
+
+
+def is_failure(event: Event) -> bool:
+    """Whether it says that something failed."""
+    if event.type == "codon.completed":
+        return event.data.get("success") is False
+    return event.data.get("isError") is True or event.type in _FAILURES
 
 
 def _action(data: EventData) -> str:

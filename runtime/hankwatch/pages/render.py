@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -36,8 +37,13 @@ def page_context(facts: RunFacts) -> dict[str, Any]:
         "lane_height": HEIGHT,
         "version": __version__,
         "command": lambda *parts: command(facts, *parts),
-        "elapsed": lambda at_ms: "+" + words.duration(max(0, at_ms - facts.began_ms)),
+        "elapsed": since_start(facts),
     }
+
+
+def since_start(facts: RunFacts) -> Callable[[int], str]:
+    """Says how long after the run's start an instant was: ``+1.4 s``."""
+    return lambda at_ms: "+" + words.duration(max(0, at_ms - facts.began_ms))
 
 
 def add_words(environment: Environment) -> None:

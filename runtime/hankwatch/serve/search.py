@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -22,6 +22,8 @@ _DECODED: Final = 10_000
 _WINDOW_BYTES: Final = 8 * 1024 * 1024
 """Of events in one window, though never less than one."""
 _CHUNK_BYTES: Final = 1024 * 1024
+_OWN: Final = b'{"id":"'
+"""As this runtime begins a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,33 +31,34 @@ class Search:
     """Which events somebody wants to see."""
 
     wanted: Wanted = field(default_factory=Wanted)
-    words: tuple[frozenset[bytes], ...] = ()
-    """Each a word in the ways that a line of the journal may spell it; all have to be there."""
+    spellings: frozenset[bytes] = frozenset()
+    """Of a text, as a line of the journal may have it in lower case; one has to be there. Empty for all."""
 
     @classmethod
     def of(cls, types: Iterable[str], codon: str | None, text: str) -> "Search":
-        """As the query says it; an event has the text when each of its words stands anywhere in its JSON."""
-        return cls(Wanted.of(types, codon or None), tuple(map(_spellings, text.split())))
+        """As the query says it; an event has the text when it stands anywhere in its JSON."""
+        return cls(Wanted.of(types, codon or None), _spellings(text))
 
     @property
     def narrows(self) -> bool:
         """It does not want everything."""
-        return bool(self.words or self.wanted.types or self.wanted.codon is not None)
+        return bool(self.spellings or self.wanted.types or self.wanted.codon is not None)
 
     def may_hold(self, lines: bytes) -> bool:
         """Whether lines of the journal have to be looked into."""
-        if self.words:
+        if self.spellings:
             lowered = lines.lower()
-            for word in self.words:
-                if not any(spelling in lowered for spelling in word):
-                    return False
+            if not any(spelling in lowered for spelling in self.spellings):
+                return False
         return not self.wanted.types or any(name.encode() in lines for name in self.wanted.types)
 
 
-def _spellings(word: str) -> frozenset[bytes]:
-    ways = (word, word.lower(), word.upper(), word.capitalize())
-    plain = {orjson.dumps(way.encode("utf-8", "replace").decode())[1:-1].lower() for way in ways}
-    return frozenset(plain | {json.dumps(way)[1:-1].encode().lower() for way in ways})
+def _spellings(text: str) -> frozenset[bytes]:
+    """As it is, as ours and others' JSON has it, and in other cases: bytes know those of ASCII alone."""
+    ways = {text, text.lower(), text.upper(), text.capitalize()} - {""}
+    plain = {way.encode("utf-8", "replace") for way in ways}
+    quoted = {orjson.dumps(way.decode())[1:-1] for way in plain} | {json.dumps(way)[1:-1].encode() for way in ways}
+    return frozenset(spelling.lower() for spelling in plain | quoted)
 
 
 @dataclass(slots=True)
@@ -140,6 +143,26 @@ def event_at(journal: Path, span: Span, cursor: int) -> Event | None:
     except FileNotFoundError:
         return None
     return found if found is not None and found.cursor == cursor else None
+
+
+def events_of(journal: Path, span: Span, ids: Collection[str]) -> Iterator[Event]:
+    """The events of these ids, the last one first, as far back as one window goes; blocks."""
+    wanted = {event_id.encode("utf-8", "surrogatepass") for event_id in ids}
+    try:
+        end = journal.stat().st_size if span.until is None else span.until
+        floor = max(span.after, end - SCANNED_BYTES)
+        reader = JournalReader(journal)
+        for event in reader.search(lambda text: _is_of(text, wanted), after=floor, until=end, backwards=True):
+            if event.id in ids:
+                yield event
+    except FileNotFoundError:
+        return
+
+
+def _is_of(text: bytes, ids: Collection[bytes]) -> bool:
+    """Whether it may be an event of one of these ids; true of many lines, and of one that begins otherwise than ours."""
+    is_own_line = text.startswith(_OWN) and text.find(b"\n") in {-1, len(text) - 1}
+    return not is_own_line or text[len(_OWN) : text.find(b'"', len(_OWN))] in ids
 
 
 def lines_behind(journal: Path, span: Span, cursor: int) -> int:

@@ -40,7 +40,12 @@ class Visit:
 
     async def page(self, template: str, *, status: int = HTTPStatus.OK, **context: Any) -> Response:
         """That template as a page."""
-        context |= {"path": self.request.url.path, "caller": self.caller, "has_login": self.has_login}
+        context |= {
+            "status": int(status),
+            "path": self.request.url.path,
+            "caller": self.caller,
+            "has_login": self.has_login,
+        }
         return await html(partial(console_page, template, **context), status)
 
 

@@ -130,6 +130,14 @@ async function send(method, address, json, then) {
   }
 }
 
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("[data-copies]");
+  if (!button) return;
+  await navigator.clipboard?.writeText(document.getElementById(button.dataset.copies).textContent);
+  button.textContent = "Copied";
+  setTimeout(() => { button.textContent = "Copy"; }, 1500);
+});
+
 // --- small comforts, applied again to whatever was swapped in -----------------------------------------------------
 
 function enliven() {

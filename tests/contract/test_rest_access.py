@@ -19,6 +19,7 @@ PROTECTED = [
     ("GET", "/api/runs/latest/reports/x"),
     ("GET", "/api/runs/latest/stream"),
     ("POST", "/api/runs/latest/commands"),
+    ("POST", "/api/runs/latest/try"),
     ("GET", "/api/watches"),
     ("POST", "/api/watches"),
     ("GET", "/api/watches/w"),
@@ -64,6 +65,7 @@ def body_of(method: str, path: str) -> dict[str, Any]:
         "/api/watches/w": {},
         "/api/watch-settings": {},
         "/api/runs/latest/commands": {"command": "next"},
+        "/api/runs/latest/try": {"config": {}},
     }
     proposal = "/api/v1/chat/sessions/main/watches/proposals"
     return (
@@ -147,7 +149,7 @@ async def test_standing_decides(guarded: Server, who: str, run: int, steer: int,
 async def test_a_token_with_scopes_does_what_they_say_alone(guarded: Server) -> None:
     async with guarded.client(token="reader-of-alice") as client:
         for method, path in PROTECTED:
-            answer = await call(client, method, path) if not path.endswith("stream") else None
+            answer = await call(client, method, path) if not path.endswith(("stream", "try")) else None
             if answer is not None and (method == "POST" or not path.startswith("/api/runs")):
                 assert (answer.status_code, answer.json()["code"]) == (403, "scope-missing"), path
         assert (await client.get("/api/runs/latest")).status_code == 200

@@ -16,7 +16,7 @@ from hankwatch.agents.translate import Translator
 from hankwatch.bench.journal_view import NO_EDGE, Edge, Part, Repeats, started_run, transition
 from hankwatch.bench.lines import LINE_GAP_MS, NO_STAMP_MS, Place, events_with, journal_events, lines
 from hankwatch.core.clock import StreamTime
-from hankwatch.core.errors import UsageError
+from hankwatch.core.errors import NotOfRun, UsageError
 from hankwatch.events.envelope import Event, format_stamp
 from hankwatch.events.payload import Payload
 from hankwatch.events.run import CodonCompleted, CodonStarted
@@ -98,7 +98,8 @@ class Source:
         """All it says, in order.
 
         Raises:
-            UsageError: the file cannot be read to its end, or the journal has no such codon.
+            UsageError: the file cannot be read to its end.
+            NotOfRun: the journal has no such codon.
         """
         return self._of_journal() if self.program == ENVELOPE else _Told(self).entries()
 
@@ -116,8 +117,7 @@ class Source:
                 elif (covered := part.covers(event)) or part.edge.changes:
                     yield Entry(event.at_ms, event, (), part.edge, covered)
         if self.codon is not None and not _is_among(self.codon, part.codons):
-            known = ", ".join(part.codons) or "none"
-            raise UsageError(f"{self.path} has no codon {self.codon!r}", hint=f"its codons: {known}")
+            raise NotOfRun("codon", self.codon, list(part.codons), where=str(self.path))
 
     def _first_events(self, count: int) -> Iterator[Event]:
         return islice((event for event in journal_events(self.path) if event is not None), count)

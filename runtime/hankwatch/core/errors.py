@@ -13,6 +13,7 @@
     │   ├── Forbidden                 a known watch that the asker may not do this to
     │   ├── RunNotFound               no execution matches what was named
     │   ├── ArgumentsInvalid          a tool that was called with what it does not take
+    │   ├── NotOfRun                  a codon or sentinel that a run lacks
     │   ├── RunNotLive                a run that has ended is asked for something
     │   └── RollbackRefused           a rollback that cannot be meant, or not now
     ├── InfrastructureError           what the run stands on failed; it ends            exit 3
@@ -162,6 +163,18 @@ class RunNotFound(UsageError):
             f"no run matches {name!r} under {searched}",
             hint="`hankwatch runs` lists them; a path to an execution directory works too",
         )
+
+
+class NotOfRun(UsageError):
+    """A codon or sentinel is named that the run lacks."""
+
+    code = "not-of-run"
+
+    def __init__(self, kind: str, name: str, known: "Sequence[str]", *, where: str = "this run") -> None:
+        self.name = name
+        self.known = tuple(known)
+        """What it has instead."""
+        super().__init__(f"{where} has no {kind} {name!r}", hint=f"its {kind}s: {', '.join(known) or 'none'}")
 
 
 class RunNotLive(UsageError):

@@ -1,11 +1,11 @@
 """REST of trials: a sentinel config on a run, without a model and without a trace (``hankwatch try`` over HTTP)."""
 
+import json
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 import anyio.to_thread
-import orjson
 from fastapi import APIRouter, Request
 from pydantic import ConfigDict, Field, StringConstraints
 from pydantic.alias_generators import to_camel
@@ -15,7 +15,7 @@ from hankwatch.agents.detect import ENVELOPE
 from hankwatch.bench.origins import STOCK, Origin, hank_origins, stock_origin
 from hankwatch.bench.sources import Source, latest_run
 from hankwatch.config.source import Document
-from hankwatch.core.errors import UsageError
+from hankwatch.core.errors import NotOfRun
 from hankwatch.sentinels.source import stock_ids
 from hankwatch.serve.context import Asking, Served
 from hankwatch.serve.live import size_of
@@ -146,7 +146,8 @@ async def try_sentinel(
     trial = await unless_gone(request, partial(serving.trials.trial, asked, recording))
     if trial is None:
         return Response(status_code=GONE)
-    return Response(orjson.dumps(trial.as_json()), media_type="application/json")
+    # A config may hold numbers of any size, and half surrogates.
+    return Response(json.dumps(trial.as_json()), media_type="application/json")
 
 
 def _prepared(named: Named, wanted: TrialRequest) -> tuple[Asked, Source]:
@@ -181,12 +182,14 @@ def find_origin(named: Named, key: str) -> Origin:
     """The config that a key means; blocks.
 
     Raises:
-        UsageError: there is none.
+        NotOfRun: there is none.
     """
     if key.startswith(STOCK):
         found = stock_origin(key.removeprefix(STOCK))
     else:
         found = next((origin for origin in hank_sentinels(named) if origin.key == key), None)
     if found is None:
-        raise UsageError(f"this run has no sentinel {key!r}", hint=f"stock sentinels: {', '.join(stock_ids())}")
+        raise NotOfRun(
+            "sentinel", key, [*(origin.key for origin in hank_sentinels(named)), *map(STOCK.__add__, stock_ids())]
+        )
     return found

@@ -19,7 +19,7 @@ from hankwatch.bench.sources import Source
 from hankwatch.config.diagnostics import Diagnostic, Diagnostics
 from hankwatch.config.source import Document
 from hankwatch.core.clock import Clock
-from hankwatch.core.errors import PathRefused, RenderFault, SchemaFault, UsageError
+from hankwatch.core.errors import NotOfRun, PathRefused, RenderFault, SchemaFault, UsageError
 from hankwatch.core.limits import within
 from hankwatch.core.redaction import Redactor
 from hankwatch.core.text import shorten
@@ -201,7 +201,8 @@ async def try_on(asked: Asked, recording: Source, *, sandbox: Sandbox, catalog: 
     """What the config would do on ``recording``; cancelling it ends the work.
 
     Raises:
-        UsageError: the run lacks the codon asked for, or its journal cannot be read.
+        NotOfRun: the run lacks the codon asked for.
+        UsageError: its journal cannot be read.
     """
     trial = await run_cancellable(partial(_played, asked, recording, catalog, clock))
     try:
@@ -236,6 +237,8 @@ def _played(
     try:
         for fire in attempt.fires(recording, Redactor()):
             trial.keep(fire, sampled=sampled, renders=asked.renders)
+    except NotOfRun as error:
+        raise NotOfRun("codon", error.name, error.known) from error
     except UsageError as error:  # which names a file of this machine
         raise UsageError(str(error).replace(str(recording.path), "this run"), hint=error.hint) from error
     if recording.broken_off:

@@ -3,11 +3,12 @@
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 from tests.support.watch_stores import store_url
 from tests.support.watches import a_watch, at, pending, satisfied
 
@@ -20,7 +21,7 @@ from hankwatch.watches.policies import Caps
 from hankwatch.watches.scope import Scope
 from hankwatch.watches.specs import CommandSpec
 from hankwatch.watches.store import Lease, WatchStore
-from hankwatch.watches.watch import EndReason, Kind, Observation, Signal, Status, Trigger, Watch
+from hankwatch.watches.watch import EndReason, Kind, Memory, Observation, Signal, Status, Trigger, Watch
 
 ALL = Scope(homes=None, homeless=True)
 
@@ -483,3 +484,33 @@ def test_a_deleted_watch_leaves_nothing(store: WatchStore) -> None:
     assert not store.delete("watch-1")
     assert store.evaluations("watch-1") == []
     assert Outbox(store.database).find() == []
+
+
+def test_only_a_check_that_moves_something_waits_for_the_disk(
+    store: WatchStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    armed(store, number=1, repeat=True)
+    begun, writing = list[bool](), store.database.writing
+
+    def noted(*, durable: bool = True) -> AbstractContextManager[Connection]:
+        begun.append(durable)
+        return writing(durable=durable)
+
+    monkeypatch.setattr(store.database, "writing", noted)
+    for second, seen in enumerate([pending(), satisfied(), satisfied(), pending(), pending()]):
+        (lease,) = leased(store, second * 100)
+        settled(store, lease, seen, second * 100)
+
+    assert begun[1::2] == [False, True, False, True, False]  # between them are the leases
+
+
+def test_what_stands_otherwise_than_when_it_was_leased_is_decided_as_it_stands(store: WatchStore) -> None:
+    watch = armed(store, number=1, repeat=True)
+    (lease,) = leased(store)
+    edge_is_up = replace(lease, watch=replace(watch, memory=Memory(was_met=True)))
+
+    decision = settled(store, edge_is_up, satisfied(), 1)
+
+    assert decision is not None
+    assert [raised.signal for raised in decision.raised] == [Signal.MET]
+    assert store.get(watch.id) == decision.watch

@@ -52,7 +52,7 @@ class WatchEngine:
     keep_ended: timedelta | None = timedelta(hours=24)
     """How long ended watches stay unless the store says otherwise; None for ever."""
     on_decided: Callable[[], None] = lambda: None
-    """Called after each commit, so that deliveries need not wait."""
+    """Called after each commit that may have told something, so that deliveries need not wait."""
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
     _listening: Listening = field(init=False)
     _running: dict[str, anyio.CancelScope] = field(default_factory=dict)
@@ -153,10 +153,10 @@ class WatchEngine:
     async def _check(
         self, lease: Lease, evaluate: Callable[[Lease], Awaitable[Decision | None]], scope: anyio.CancelScope
     ) -> None:
-        failures = list[Exception]()
+        failures, decided = list[Exception](), list[Decision | None]()
         try:
             with contain(failures.append), scope:
-                await evaluate(lease)
+                decided.append(await evaluate(lease))
         except StoreFailed as error:
             failures.append(error)
         finally:
@@ -166,7 +166,8 @@ class WatchEngine:
                 self.nudge()
         for failure in failures:  # its lease ends, then it is tried again
             _LOG.warning("watch %s was not checked: %s", lease.watch.id, failure)
-        self.on_decided()
+        if any(decision is None or decision.raised for decision in decided):
+            self.on_decided()
 
     async def _keep_house(self) -> None:
         store, now, monotonic = self.evaluator.store, self.evaluator.now(), self.clock.monotonic()

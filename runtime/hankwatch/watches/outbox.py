@@ -64,6 +64,9 @@ class Outbox:
         )
         if session is not None:
             query = query.where(deliveries.c.session == session)
+        with self._database.reading() as connection:  # most looks find nothing, and need not wait for writers
+            if connection.execute(query.with_only_columns(deliveries.c.id).limit(1)).first() is None:
+                return []
         leases = list[DeliveryLease]()
         with self._database.writing(durable=False) as connection:
             for row in connection.execute(query.with_for_update(skip_locked=True)).all():

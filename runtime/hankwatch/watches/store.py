@@ -14,6 +14,7 @@ from sqlalchemy import (
     Row,
     Select,
     and_,
+    bindparam,
     delete,
     func,
     insert,
@@ -56,6 +57,23 @@ class Lease:
     """As it was when the lease was taken."""
     fence: int
     due_at: datetime
+
+
+# Made once: building a statement costs more than executing it.
+_LEASED: Final = (
+    select(watches)
+    .where(
+        watches.c.id == bindparam("watch_id"),
+        watches.c.fence == bindparam("lease_fence"),
+        watches.c.status == Status.ACTIVE.value,
+    )
+    .with_for_update()
+)
+_CHANGE: Final = update(watches).where(watches.c.id == bindparam("watch_id"))
+
+
+class _NotDurable(Exception):
+    """The transaction decides more than it was begun for."""
 
 
 class WatchStore:
@@ -358,33 +376,42 @@ class WatchStore:
     ) -> Decision | None:
         """Decide a check on the watch as it stands, and commit transition, evaluation and deliveries together.
 
+        Args:
+            lease: Of the check.
+            seen: What it said.
+            work: Pure; None leaves the watch as it is. May be called again.
+            now: The instant of the decision.
+
         Returns:
             The decision, or None when ``work`` made none or the lease is stale: the watch is gone, has ended,
             was re-aimed, or somebody else checks it.
         """
-        with self.database.writing() as connection:
-            row = connection.execute(
-                select(watches)
-                .where(
-                    watches.c.id == lease.watch.id,
-                    watches.c.fence == lease.fence,
-                    watches.c.status == Status.ACTIVE.value,
-                )
-                .with_for_update()
-            ).first()
+        durable = _moves(lease.watch, work(lease.watch))
+        try:
+            return self._settle(lease, seen, work, now, durable=durable)
+        except _NotDurable:  # it stands otherwise than when it was leased
+            return self._settle(lease, seen, work, now, durable=True)
+
+    def _settle(
+        self, lease: Lease, seen: Observation, work: Callable[[Watch], Decision | None], now: datetime, *, durable: bool
+    ) -> Decision | None:
+        with self.database.writing(durable=durable) as connection:
+            row = connection.execute(_LEASED, {"watch_id": lease.watch.id, "lease_fence": lease.fence}).first()
             if row is None or (watch := read(row)) is None or watch.generation != lease.watch.generation:
                 return None
             late_s = max(0.0, (now - lease.due_at).total_seconds())
             if (decision := work(watch)) is None:
-                connection.execute(update(watches).where(watches.c.id == row.id).values(leased_until_ms=0))
+                connection.execute(_CHANGE, {"watch_id": row.id, "leased_until_ms": 0})
                 return None
+            if not durable and _moves(watch, decision):
+                raise _NotDurable
             decision = replace(
                 decision,
                 watch=replace(decision.watch, max_lateness_s=max(decision.watch.max_lateness_s, round(late_s, 3))),
             )
             self._write(connection, row, decision, now)
             number = row.version + 1
-            connection.execute(insert(evaluations).values(Evaluation.of(watch, seen, number, late_s).columns()))
+            connection.execute(insert(evaluations), Evaluation.of(watch, seen, number, late_s).columns())
             if number % _PRUNED_EVERY == 0:
                 connection.execute(
                     delete(evaluations).where(
@@ -414,17 +441,23 @@ class WatchStore:
     ) -> None:
         """One change of a row, and what it sets in motion."""
         version = row.version + 1
-        connection.execute(
-            update(watches)
-            .where(watches.c.id == row.id)
-            .values(version=version, leased_until_ms=leased_until_ms, **columns(decision.watch))
-        )
+        changed = columns(decision.watch) | {"version": version, "leased_until_ms": leased_until_ms}
+        connection.execute(_CHANGE, {"watch_id": row.id, **changed})
         if decision.watch.end_reason in WITHDRAWN:
             withdraw(connection, row.id, decision.watch.end_reason, now)
         post(connection, reactions(decision, version, now), now, limit=self._day_limits[decision.watch.kind])
         if decision.raised:
             note(connection, decision.watch, decision.raised)
             self.database.announce(connection)
+
+
+def _moves(before: Watch, decision: Decision | None) -> bool:
+    """Whether something is told, or the next check is judged by something else: that outlives a loss of power too."""
+    if decision is None:
+        return False
+    after = decision.watch
+    edge = (after.memory.was_met, after.memory.baseline, after.cursor)
+    return bool(decision.raised) or edge != (before.memory.was_met, before.memory.baseline, before.cursor)
 
 
 def _aim(watch: Watch) -> tuple[Status, int, datetime | None]:

@@ -115,7 +115,8 @@ async def test_the_document_describes_bodies_answers_and_errors(server: Server) 
     body = document["paths"]["/api/watches"]["post"]["requestBody"]["content"]["application/json"]
     assert body["schema"] == {"$ref": "#/components/schemas/WatchRequest"}
     assert body["examples"]
-    assert document["components"]["schemas"]["WatchRequest"]["properties"]["condition"]["description"]
+    for kind in document["components"]["schemas"]["WatchRequest"]["oneOf"]:
+        assert kind["properties"]["condition"]["description"]
     for path, routes in document["paths"].items():
         for method, route in routes.items():
             assert route["summary"], path

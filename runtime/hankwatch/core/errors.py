@@ -8,6 +8,7 @@
     │   ├── CapReached                as many watches are active as may be
     │   ├── WatchInvalid              a watch that cannot be armed as it is asked for
     │   │   ├── IdTaken               its id is another's
+    │   │   ├── Untimely              its instants and now do not go together
     │   │   └── WrongState            it has ended, or is no proposal any more
     │   ├── WatchNotFound             no such watch, or none that the asker may know of
     │   ├── Forbidden                 a known watch that the asker may not do this to
@@ -122,6 +123,12 @@ class IdTaken(WatchInvalid):
     def __init__(self, watch_id: str, advice: str) -> None:
         self.watch_id = watch_id
         super().__init__([f"id: {watch_id!r} is taken; {advice}"])
+
+
+class Untimely(WatchInvalid):
+    """A watch whose instants are over, too far away, or in the wrong order."""
+
+    code = "untimely"
 
 
 class WrongState(WatchInvalid):

@@ -3,29 +3,32 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import anyio.to_thread
-from fastapi import FastAPI
-from fastapi.openapi.utils import get_openapi
-from pydantic.json_schema import models_json_schema
+from fastapi import Depends, FastAPI
 
 from hankwatch import __version__
 from hankwatch.core.tasks import task_group
-from hankwatch.serve import chat, console, metrics, playground, runs, sessions, socket, sse, watch_settings, watches
-from hankwatch.serve.context import Serving
+from hankwatch.serve import (
+    chat,
+    console,
+    metrics,
+    openapi,
+    playground,
+    runs,
+    sessions,
+    socket,
+    sse,
+    watch_settings,
+    watches,
+)
+from hankwatch.serve.context import Serving, require_single
 from hankwatch.serve.gate import Gate
 from hankwatch.serve.mcp_http import McpEndpoint
 from hankwatch.serve.problems import DOCUMENTED, explain_errors
-from hankwatch.watches.requests import WatchEdit, WatchRequest
 
 _SUMMARY: Final = "Runs of hanks, what their sentinels saw, and watches."
-_BODIES: Final = {
-    ("/api/watches", "post"): "WatchRequest",
-    ("/api/watches/{watch_id}", "patch"): "WatchEdit",
-    (f"{chat.router.prefix}/proposals", "post"): "Proposal",
-}
-"""What is read by the rules of files, not by FastAPI's, and documented all the same."""
 
 
 def make_app(serving: Serving) -> Gate:
@@ -54,36 +57,11 @@ def make_app(serving: Serving) -> Gate:
     )
     app.router.routes.append(mcp.route())
     for part in (runs, playground, sse, socket, watch_settings, watches, sessions, chat, metrics):
-        app.include_router(part.router)
+        app.include_router(part.router, dependencies=[Depends(require_single)])
     for part in console.PARTS:
         app.include_router(part.router)
     explain_errors(app)
     gate = Gate(app, serving.door, serving.clock)
     app.state.serving, app.state.gate = serving, gate
-    app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]  # FastAPI's own way to change the document
+    app.openapi = lambda: openapi.document(app)  # type: ignore[method-assign]  # FastAPI's own way to change the document
     return gate
-
-
-def _openapi(app: FastAPI) -> dict[str, Any]:
-    if app.openapi_schema is None:
-        document = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
-        _, bodies = models_json_schema(
-            [(WatchRequest, "validation"), (WatchEdit, "validation")], ref_template="#/components/schemas/{model}"
-        )
-        schemas = document["components"]["schemas"]
-        schemas |= bodies["$defs"]
-        schemas["Proposal"] = _without(schemas["WatchRequest"], chat.GIVEN)
-        for (path, method), name in _BODIES.items():
-            content = document["paths"][path][method]["requestBody"]["content"]
-            content["application/json"]["schema"] = {"$ref": f"#/components/schemas/{name}"}
-        if app.state.serving.door.policy is None:  # then everybody who reaches it may all
-            for route in (route for path in document["paths"].values() for route in path.values()):
-                route.pop("security", None)
-        app.openapi_schema = document
-    return app.openapi_schema
-
-
-def _without(schema: dict[str, Any], names: frozenset[str]) -> dict[str, Any]:
-    """An object's schema that lacks some of its properties."""
-    properties = {name: value for name, value in schema["properties"].items() if name not in names}
-    return {**schema, "title": "Proposal", "properties": properties}

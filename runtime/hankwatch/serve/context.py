@@ -1,11 +1,14 @@
 """What all routes work with, and who is asking."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any, Protocol, get_origin
 
 from fastapi import Depends, Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.security import HTTPBearer
+from starlette.requests import HTTPConnection
 
 from hankwatch.core.clock import Clock
 from hankwatch.core.errors import RunNotFound
@@ -86,6 +89,20 @@ class Serving:
 def _serving(request: Request) -> Serving:
     serving: Serving = request.app.state.serving
     return serving
+
+
+def require_single(request: HTTPConnection) -> None:
+    """Refuse a parameter that is given twice where one is meant: which of them was, nobody could say.
+
+    Raises:
+        RequestValidationError: it names them.
+    """
+    given = Counter(name for name, _ in request.query_params.multi_items())
+    known = request.scope["route"].dependant.query_params
+    lists = {field.alias for field in known if get_origin(field.field_info.annotation) is list}
+    twice = [name for name, count in given.items() if count > 1 and name not in lists]
+    if twice:
+        raise RequestValidationError([{"loc": ("query", name), "msg": "is given more than once"} for name in twice])
 
 
 def _caller(request: Request, _: Annotated[object, Depends(_BEARER)]) -> Caller:

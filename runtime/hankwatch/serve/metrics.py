@@ -11,7 +11,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 from starlette.responses import Response
 
-from hankwatch.core.errors import StoreFailed
+from hankwatch.core.errors import ScopeMissing, StoreFailed
 from hankwatch.serve.context import Asking, Served, Serving
 from hankwatch.serve.counters import LATENCIES_S, Counters
 from hankwatch.serve.gate import Gate
@@ -27,6 +27,8 @@ _TEXT: Final = "text/plain; charset=utf-8"
 def metrics(request: Request, serving: Served, caller: Asking) -> Response:
     """What runs, sentinels, watches and this server did; those of journals are counted anew at each start."""
     caller.require("metrics:read")
+    if not caller.sees_runs:
+        raise ScopeMissing("metrics count the runs of another tenant")
     gate: Gate = request.app.state.gate
     registry = CollectorRegistry()
     registry.register(_Collected([*_of_server(serving, gate), *_of_journals(serving), *_of_watches(serving)]))

@@ -28,6 +28,7 @@ from hankwatch.core.errors import (
     TooManyStreams,
     TooManyTrials,
     Unauthenticated,
+    Untimely,
     UsageError,
     WatchInvalid,
     WatchNotFound,
@@ -40,6 +41,7 @@ MEDIA_TYPE: Final = "application/problem+json"
 _STATUSES: Final[Mapping[type[HankwatchError], int]] = {
     IdTaken: 409,
     WrongState: 409,
+    Untimely: 409,
     WatchInvalid: 422,
     WatchNotFound: 404,
     RunNotFound: 404,

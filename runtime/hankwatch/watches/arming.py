@@ -4,15 +4,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from hankwatch.core.errors import WatchInvalid
 from hankwatch.watches.authority import Principal
 from hankwatch.watches.bounds import (
     Defaults,
+    Late,
     absolute_deadline,
     cadence_faults,
     floor_of,
     interval_of,
     numbers,
+    refusal,
     spec_faults,
     timed,
     window_faults,
@@ -63,7 +64,7 @@ def planned(
     actions = _actions(request, row)
     faults += _reaction_faults(request, row, actions, depth)
     if faults:
-        raise WatchInvalid(faults)
+        raise refusal(faults)
     session = request.session
     parts = identity(
         kind=request.kind,
@@ -120,6 +121,8 @@ def _deadline(
         return None, [f"expires_in_s: must be given, one of {numbers(row.windows_s or ())}"]
     if request.expires_in_s is None and isinstance(spec, TimeSpec) and spec.at is not None and spec.at.tzinfo:
         window_s = max(window_s, (spec.at - now).total_seconds() + MINUTE_S)  # else it ends before its instant
+        too_long: list[str] = [Late(f"verifier/at: {fault}") for fault in window_faults(window_s, row)]
+        return now + timedelta(seconds=window_s), too_long
     return now + timedelta(seconds=window_s), window_faults(window_s, row)
 
 
@@ -128,7 +131,7 @@ def _too_late(spec: VerifierSpec, expires_at: datetime | None, row: Policy) -> I
         return
     fires_at_its_end = row.at_expiry is AtExpiry.FINAL_CHECK
     if spec.at > expires_at or (spec.at == expires_at and not fires_at_its_end):
-        yield "verifier: it ends before its instant comes; give it more time (expires_in_s)"
+        yield Late("verifier: it ends before its instant comes; give it more time (expires_in_s)")
 
 
 def _verifier_faults(

@@ -1,10 +1,11 @@
 """Rules on times and verifiers that hold for arming and editing alike; each gives the faults it finds (spec watches 2, 5)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from hankwatch.core.errors import Untimely, WatchInvalid
 from hankwatch.matching.conditions import compile_conditions
 from hankwatch.matching.jsregex import RegexInvalid
 from hankwatch.watches.authority import Principal
@@ -28,6 +29,17 @@ class Defaults:
     """Who is no operator proposes a watch, however safe its verifier is."""
 
 
+class Late(str):
+    """A fault that the clock alone finds: at another time the same could be meant."""
+
+    __slots__ = ()
+
+
+def refusal(faults: Sequence[str]) -> WatchInvalid:
+    """What to raise for these faults."""
+    return Untimely(faults) if all(isinstance(fault, Late) for fault in faults) else WatchInvalid(faults)
+
+
 def instant_of(written: str | float, now: datetime) -> tuple[datetime | None, str | None]:
     """An absolute instant as people write it, or what is wrong with it."""
     try:
@@ -43,10 +55,15 @@ def instant_of(written: str | float, now: datetime) -> tuple[datetime | None, st
 
 def _out_of_reach(at: datetime, now: datetime) -> str | None:
     if at <= now:
-        return f"{at.isoformat()} is over; it is {now.isoformat()} now"
+        return Late(f"{at.isoformat()} is over; it is {now.isoformat()} now")
     if at > now + FURTHEST:
-        return f"{at.isoformat()} is more than a century away"
+        return Late(f"{at.isoformat()} is more than a century away")
     return None
+
+
+def _kept(fault: str | None, said: str) -> str:
+    """The same kind of fault in other words."""
+    return Late(said) if isinstance(fault, Late) else said
 
 
 def timed(spec: TimeSpec, principal: Principal, now: datetime) -> tuple[TimeSpec, list[str]]:
@@ -61,7 +78,7 @@ def timed(spec: TimeSpec, principal: Principal, now: datetime) -> tuple[TimeSpec
     if spec.at.tzinfo is None:
         return spec, ["verifier/at: has no offset; add one, such as +00:00 or Z"]
     if (wrong := _out_of_reach(spec.at, now)) is not None:
-        return spec, [f"verifier/at: {wrong}"]
+        return spec, [Late(f"verifier/at: {wrong}")]
     return TimeSpec(type="time", at=spec.at.astimezone(UTC)), []
 
 
@@ -72,7 +89,7 @@ def absolute_deadline(
         return None, ["deadline: an agent has no reliable clock; give expires_in_s, seconds from now"]
     at, wrong = instant_of(written, now)
     if at is None:
-        return None, [f"deadline: {wrong}"]
+        return None, [_kept(wrong, f"deadline: {wrong}")]
     return at, [] if principal.is_operator else window_faults((at - now).total_seconds(), row)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from hankwatch.core.errors import WatchInvalid, WrongState
+from hankwatch.core.errors import WrongState
 from hankwatch.watches.authority import Principal
 from hankwatch.watches.bounds import (
     Defaults,
@@ -13,6 +13,7 @@ from hankwatch.watches.bounds import (
     cadence_faults,
     floor_of,
     interval_of,
+    refusal,
     spec_faults,
     timed,
     window_faults,
@@ -50,7 +51,7 @@ class Editing:
         if self.edit.repeat and not policy(watch.kind).repeats:
             faults.append(f"repeat: a {watch.kind.value} fires once")
         if faults:
-            raise WatchInvalid(faults)
+            raise refusal(faults)
         if "stall_after" in changes:  # a raised threshold does not fire off checks counted under the old one
             changes["memory"] = replace(watch.memory, stall_streak=0, stalled=False)
         after = self._aimed(watch, replace(watch, verifier=spec, **changes))

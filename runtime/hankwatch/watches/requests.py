@@ -9,10 +9,13 @@ from hankwatch.config.diagnostics import Diagnostic, Diagnostics
 from hankwatch.config.source import Document
 from hankwatch.config.validation import ConfigModel, validate
 from hankwatch.core.errors import WatchInvalid
-from hankwatch.watches.specs import VerifierSpec, normalised
+from hankwatch.watches.specs import VerifierSpec, WrittenInstant, normalised
 from hankwatch.watches.watch import Kind, Signal, Trigger
 
-Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=4_096, pattern=r"^[^\x00]*$")]
+Text = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=4_096, pattern=r"^[^\x00]*[^\s\x00][^\x00]*$"),
+]
 """Not blank, and without the one character that PostgreSQL keeps in no text."""
 Seconds = Annotated[float, Field(gt=0, le=31_536_000)]
 ActionName = Literal["in_app", "wake", "wake_session", "hook", "event"]
@@ -49,7 +52,7 @@ class WatchRequest(_Request):
     """Seconds between two checks; null is the default of the settings."""
     expires_in_s: Seconds | None = None
     """Seconds from now until it gives up."""
-    deadline: str | float | None = None
+    deadline: WrittenInstant | None = None
     """The instant it gives up at: ISO-8601 with an offset, or epoch seconds; not for agents."""
     never_expires: bool = False
     """Only an operator may say so."""
@@ -86,7 +89,7 @@ class WatchEdit(_Request):
     """Null is the default of the settings."""
     expires_in_s: Seconds | None = None
     """Seconds from now."""
-    deadline: str | float | None = None
+    deadline: WrittenInstant | None = None
     """An instant; not for agents."""
     clear_deadline: bool = False
     """It never expires; operators only."""

@@ -33,6 +33,13 @@ MS_EPOCH_FROM: Final = 10**11
 """A number from here on counts milliseconds, not seconds."""
 
 
+WrittenInstant = (
+    Annotated[str, Field(json_schema_extra={"format": "date-time"})]
+    | Annotated[float, Field(json_schema_extra={"minimum": 0, "exclusiveMaximum": MS_EPOCH_FROM})]
+)
+"""An instant as people write it; ``read_instant`` says what is wrong with it."""
+
+
 def read_instant(written: str | float) -> datetime:
     """An instant as people write it: ISO-8601, or epoch seconds. Whether it has an offset is for others to say.
 
@@ -63,9 +70,11 @@ def _instant(written: Any) -> Any:
 class TimeSpec(_Spec):
     """Satisfied when the instant has passed; exactly one of the two is given."""
 
+    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": ["at"]}, {"required": ["after_s"]}]})
+
     type: Literal["time"]
     """A point in time."""
-    at: Annotated[datetime, BeforeValidator(_instant, json_schema_input_type=str | float)] | None = None
+    at: Annotated[datetime, BeforeValidator(_instant, json_schema_input_type=WrittenInstant)] | None = None
     """The instant: ISO-8601 with its offset, or epoch seconds."""
     after_s: Annotated[float, Field(gt=0, le=31_536_000)] | None = None
     """So long after arming, in seconds."""
@@ -78,7 +87,7 @@ class DocumentSpec(_Spec):
     """A file."""
     path: Text
     """Relative to the execution directory, or absolute."""
-    pointer: Annotated[str, Field(max_length=1_024)] | None = None
+    pointer: Annotated[str, Field(max_length=1_024, json_schema_extra={"pattern": r"^(/[\s\S]*)?$"})] | None = None
     """JSON Pointer to the value that is looked at; without it the whole file is."""
     conditions: list[Condition] = Field(default=[])
     """All must hold on `{value, text}`."""

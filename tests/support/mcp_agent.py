@@ -49,7 +49,8 @@ class Server:
         assert self.child.stdout is not None
         answer: dict[str, Any] = json.loads(self.child.stdout.readline())
         assert answer["id"] == self.asked
-        return answer["result"] if "result" in answer else answer["error"]
+        result: dict[str, Any] = answer["result"]
+        return result
 
     def close(self) -> None:
         assert self.child.stdin is not None

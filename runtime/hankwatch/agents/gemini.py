@@ -1,11 +1,10 @@
 """Gemini CLI: ``gemini --output-format stream-json``."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from hankwatch.agents.dialect import TableDialect
 from hankwatch.agents.launch import Launch, without_provider
-from hankwatch.agents.mcp import McpServer
 from hankwatch.agents.program import Command, TurnRequest, with_system_prompt
 from hankwatch.agents.records import Record, remainder
 from hankwatch.agents.signals import (
@@ -114,7 +113,10 @@ def _tokens(stats: Record) -> Tokens:
 
 @dataclass(frozen=True, slots=True)
 class Gemini(Launch):
-    """The real program. A system prompt of one's own would replace its own, so ours goes into the prompt."""
+    """The real program. A system prompt of one's own would replace its own, so ours goes into the prompt.
+
+    It can be given no MCP server for one run: beside its user's and the workspace's settings it reads only root's.
+    """
 
     executable: Sequence[str] = ("gemini",)
     name: str = "gemini"
@@ -129,10 +131,6 @@ class Gemini(Launch):
     def resume(self, request: TurnRequest, session_id: str) -> Command:
         """See ``Resumes``."""
         return self._command(request, "--resume", session_id)
-
-    def with_mcp(self, command: Command, server: McpServer) -> Command:
-        """See ``TakesMcp``; as its lowest layer of settings, in place of this machine's."""
-        return replace(command, env={**command.env, "GEMINI_CLI_SYSTEM_DEFAULTS_PATH": str(server.file)})
 
     def dialect(self) -> GeminiDialect:
         """See ``AgentProgram.dialect``."""

@@ -38,13 +38,18 @@ class Asker:
         """In whose name watches are asked for."""
         return self.caller.principal
 
-    def require_watches(self) -> None:
-        """Refuse agents where the settings keep them from watches.
+    async def require_watches(self) -> None:
+        """Refuse agents where the settings keep them from watches; what is set for the store goes before the rest.
 
         Raises:
             Forbidden: they do.
         """
-        if self.principal.is_agent and not self.watches_enabled:
+        if not self.principal.is_agent:
+            return
+        enabled = self.watches_enabled
+        if self.has_watches():
+            enabled = bool((await (await self.open_watches()).settings())["enabled"].value)
+        if not enabled:
             raise Forbidden("use", "*", "watches are switched off for agents (watches.enabled)")
 
     async def run(self, name: str) -> Named:

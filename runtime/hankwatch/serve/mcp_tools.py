@@ -87,7 +87,7 @@ class Tool:
         try:
             with contain(failures.append):
                 asker.caller.require(self.scope)
-                call = partial(self.call, asker, clean_json(written)[0])
+                call = partial(self.call, asker, _clean(written))
                 result = _result(await within(asker.clock, LIMIT_S, call))
         except InfrastructureError as error:
             failures.append(error)
@@ -111,6 +111,13 @@ def read_arguments(model: type[A], written: Mapping[str, Any]) -> A:
             ]
         )
     return made
+
+
+def _clean(written: Mapping[str, Any]) -> Mapping[str, Any]:
+    clean, cleaned = clean_json(written)
+    if cleaned.non_finite:  # as null it would mean something else
+        raise ArgumentsInvalid(["a number is not finite"])
+    return clean if isinstance(clean, dict) else {}
 
 
 def harmless(value: Any, max_chars: int = MAX_TEXT_CHARS) -> Any:

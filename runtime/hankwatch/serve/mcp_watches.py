@@ -108,11 +108,12 @@ async def _propose(asker: Asker, written: Mapping[str, Any]) -> Result:
 
 
 async def _arm(asker: Asker, written: Mapping[str, Any], kind: Kind, not_said: Collection[str]) -> Result:
-    asker.require_watches()
+    await asker.require_watches()
     _refuse(asker, written, not_said, _NOT_OF_AGENTS)
     given = {name: value for name, value in written.items() if name != "run"}
     session = given.get("session") if asker.turn is None else asker.turn.session
-    request = read_request({**given, "kind": kind.value, **({} if session is None else {"session": session})})
+    whole = {**given, "kind": kind.value, **({} if session is None else {"session": session})}
+    request = await anyio.to_thread.run_sync(read_request, whole)  # thousands of faults take their time
     service = await asker.watches(_run(written))
     depth = 0 if asker.turn is None else asker.turn.depth
     armed = await service.create_watch(asker.principal, _placed(asker, request), depth=depth)
@@ -121,7 +122,7 @@ async def _arm(asker: Asker, written: Mapping[str, Any], kind: Kind, not_said: C
 
 
 async def _list(asker: Asker, written: Mapping[str, Any]) -> Result:
-    asker.require_watches()
+    await asker.require_watches()
     asked = read_arguments(_Listing, written)
     if not asker.has_watches():
         return {"watches": [], "next": None}
@@ -140,16 +141,17 @@ async def _list(asker: Asker, written: Mapping[str, Any]) -> Result:
 
 
 async def _update(asker: Asker, written: Mapping[str, Any]) -> Result:
-    asker.require_watches()
+    await asker.require_watches()
     _refuse(asker, written, (), _EDITED_BY_OTHERS)
     named = read_arguments(_Named, {name: value for name, value in written.items() if name == "id"})
-    edit = read_edit({name: value for name, value in written.items() if name != "id"})
+    given = {name: value for name, value in written.items() if name != "id"}
+    edit = await anyio.to_thread.run_sync(read_edit, given)
     service = await where_it_stands(await asker.watches(), asker.principal, named.id)
     return {"watch": _shown(await service.update_watch(asker.principal, named.id, edit))}
 
 
 async def _clear(asker: Asker, written: Mapping[str, Any]) -> Result:
-    asker.require_watches()
+    await asker.require_watches()
     watch_id = read_arguments(_Named, written).id
     service = await asker.watches()
     await service.cancel_watch(asker.principal, watch_id)  # which says whether there is one
@@ -158,14 +160,14 @@ async def _clear(asker: Asker, written: Mapping[str, Any]) -> Result:
 
 
 async def _cancel(asker: Asker, written: Mapping[str, Any]) -> Result:
-    asker.require_watches()
+    await asker.require_watches()
     watch_id = read_arguments(_Named, written).id
     service = await asker.watches()
     return {"watch": _shown(await service.cancel_watch(asker.principal, watch_id))}
 
 
 async def _list_verifiers(asker: Asker, written: Mapping[str, Any]) -> Result:
-    asker.require_watches()
+    await asker.require_watches()
     wanted = read_arguments(_Verifiers, written).name
     known = await anyio.to_thread.run_sync(known_verifiers, await asker.watches())
     shown = [one.model_dump(mode="json") for one in known if wanted in {None, one.name or one.type}]

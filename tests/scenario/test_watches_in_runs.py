@@ -478,7 +478,9 @@ async def test_a_codon_that_was_killed_while_it_waited_goes_on_waiting(tmp_path:
     assert ran.of("watch.cancelled") == []
     assert ran.result is not None
     assert ran.result.success
-    assert ran.result.record.codons[0].wake_turns == 1
+    assert (ran.result.record.codons[0].wake_turns, ran.result.record.codons[0].session_turn) == (1, 2)
+    since = {event.data["details"]["goesOn"]["since"] for event in of_code(ran, "waits-for-watches")}
+    assert len(since) == 1  # its limit counts from there
 
 
 async def test_what_fired_while_nobody_ran_is_the_turn_of_the_codon_that_waited(tmp_path: Path) -> None:

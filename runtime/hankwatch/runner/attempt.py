@@ -12,6 +12,7 @@ from hankwatch.agents.signals import Streamed
 from hankwatch.agents.translate import Translator
 from hankwatch.core.errors import HankwatchError, InfrastructureError
 from hankwatch.events.activity import AssistantAction
+from hankwatch.events.codec import parse_stamp
 from hankwatch.events.payload import Payload
 from hankwatch.events.run import CodonExtended, CodonStarted, ErrorEvent, TokenUsage
 from hankwatch.events.shapes import FailureReason, TokenCounts
@@ -248,6 +249,7 @@ class Attempt:
                 "ExtensionCountUpdated", {"extensionCount": left.extensions}, codon_id=self.job.codon_id
             )
         self._started(left.session_id)
+        self._waiting.since_ms = parse_stamp(left.since)
         wake = await self._waiting.awaited()
         return None if wake is None else self._woken(wake)
 
@@ -469,6 +471,8 @@ class Attempt:
         data = self._waiting.metadata
         if self._translator.session_id:  # told again: it may have become known late, or have changed
             data["claudeSessionId"] = self._translator.session_id
+        if self.reentry is not None:
+            data["sessionTurn"] = self._session_turn
         if self._nudge_turns:
             data["nudgeTurns"] = self._nudge_turns
         if self._end is not None:

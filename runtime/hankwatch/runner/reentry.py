@@ -27,6 +27,8 @@ class Reentry:
     """Number of its session's latest turn."""
     extensions: int
     """How often it was prompted again so far."""
+    since: str | None = None
+    """Stamp of the instant at which the waiting began, from which its limit counts."""
 
     def as_json(self) -> dict[str, Any]:
         """As the journal carries it."""
@@ -35,6 +37,7 @@ class Reentry:
             "agent": self.agent,
             "turn": self.turn,
             "extensions": self.extensions,
+            "since": self.since,
         }
 
 
@@ -95,6 +98,6 @@ def _read(told: object) -> Reentry | None:
     if not isinstance(told, dict):
         return None
     try:
-        return Reentry(told["sessionId"], told["agent"], told["turn"], told["extensions"])
+        return Reentry(told["sessionId"], told["agent"], told["turn"], told["extensions"], told.get("since"))
     except (KeyError, ValidationError):
         return None

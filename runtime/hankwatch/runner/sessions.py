@@ -83,6 +83,8 @@ def turns_of(session_id: str, records: Sequence[CodonRecord]) -> int:
     count = 0
     for record in reversed(records):
         if record.session_id == session_id:
+            if record.session_turn is not None:
+                return count + record.session_turn
             count += 1 + record.extensions + record.nudge_turns + record.wake_turns
             session_id = record.previous_session_id or session_id
     return count

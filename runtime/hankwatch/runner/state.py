@@ -80,6 +80,8 @@ class CodonRecord:
     """How long it waited for watches between its turns, which its time budget does not count."""
     nudge_turns: int = 0
     """Turns of its session that began with a word of the watchdog."""
+    session_turn: int | None = None
+    """Number of its session's latest turn, where the attempt was re-entered and did not begin all of them itself."""
     verdict: Mapping[str, Any] = field(default_factory=dict)
     """What the attempt comes to (``Verdict.as_json``); known from the agent's end on."""
     checkpoints: Mapping[str, str] = field(default_factory=dict)
@@ -439,5 +441,6 @@ def _move_codon(codon: CodonRecord, data: Mapping[str, Any], at: str) -> CodonRe
         wake_turns=int(_number(metadata.get("wakeTurns"), MAX_TOKENS) or codon.wake_turns),
         waited_ms=int(_number(metadata.get("waitedMs"), MAX_TOKENS) or codon.waited_ms),
         nudge_turns=int(_number(metadata.get("nudgeTurns"), MAX_TOKENS) or codon.nudge_turns),
+        session_turn=int(_number(metadata.get("sessionTurn"), MAX_TOKENS) or 0) or codon.session_turn,
         verdict=metadata if target in FINAL else metadata.get("verdict", {}),
     )

@@ -1,13 +1,14 @@
 """A codon between its turns: what wakes it, and how long it waits for that (spec watches 6, "Yield and resume")."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import anyio
 
 from hankwatch.agents.program import Resumes
 from hankwatch.core.clock import Timer
+from hankwatch.events.envelope import format_stamp
 from hankwatch.events.run import Info
 from hankwatch.runner.budget import Limit
 from hankwatch.runner.context import RunContext
@@ -18,6 +19,8 @@ from hankwatch.runner.sessions import WAITS
 from hankwatch.runner.wakes import Wake
 from hankwatch.stream.stream import EventStream
 
+LOOKS_AGAIN_S: Final = 60.0
+"""A codon that is re-entered waits so long at least: what came true while nothing looked has yet to be found."""
 POLL_S: Final = 0.5
 """How often a codon that waits looks whether it is woken."""
 _NAMED: Final = 20
@@ -70,6 +73,8 @@ class Waiting:
     """Where the attempt is to be gone on from if its process is killed while it waits."""
     turns: int = 0
     """Turns that watches asked for."""
+    since_ms: int | None = None
+    """Stream instant at which an earlier process began to wait; the next wait goes on from there."""
     _names: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -106,7 +111,11 @@ class Waiting:
         watches, clock = self.context.watches, self.context.clock
         if watches is None:
             return None
-        until_s, is_told = clock.monotonic() + self.job.codon.wait_limit_seconds, False
+        now_ms, left_s = self.context.stream.now_ms(), self.job.codon.wait_limit_seconds
+        began_ms, self.since_ms = self.since_ms or now_ms, None
+        if began_ms < now_ms:
+            left_s = left_of(left_s, (now_ms - began_ms) / 1000)
+        until_s, is_told = clock.monotonic() + left_s, False
         with anyio.CancelScope() as scope:
             self.stop.on_stop(scope.cancel)
             await watches.tell_every_ending(self._names)
@@ -116,16 +125,22 @@ class Waiting:
                 if wake is not None or not live:
                     return wake
                 if clock.monotonic() >= until_s:
-                    self._tell("has waited long enough for", live, "wait-limit")
+                    self._tell("has waited long enough for", live, "wait-limit", began_ms)
                     return None
                 if not is_told:
-                    self._tell("waits for", live, WAITS)
+                    self._tell("waits for", live, WAITS, began_ms)
                     is_told = True
                 await clock.sleep(POLL_S)
         return None
 
-    def _tell(self, what: str, live: tuple[str, ...], code: str) -> None:
+    def _tell(self, what: str, live: tuple[str, ...], code: str, began_ms: int) -> None:
         named = ", ".join(live[:_NAMED])
-        details = {"watchIds": list(live[:_NAMED]), GOES_ON: self.stands().as_json()}
+        stands = replace(self.stands(), since=format_stamp(began_ms))
+        details = {"watchIds": list(live[:_NAMED]), GOES_ON: stands.as_json()}
         message = f"Codon {self.job.codon_id} {what} its watches: {named}"
         self.context.stream.emit(Info(message=message, code=code, details=details))
+
+
+def left_of(limit_s: float, waited_s: float) -> float:
+    """How long a codon that is re-entered may still wait."""
+    return max(limit_s - waited_s, min(limit_s, LOOKS_AGAIN_S))

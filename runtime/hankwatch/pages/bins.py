@@ -22,10 +22,10 @@ class Bins:
     def __post_init__(self) -> None:
         self.end_ms = self.start_ms
 
-    def add(self, lane: str, at_ms: int) -> None:
-        """Count one; there are as many lanes as the caller has names for."""
+    def add(self, lane: str, at_ms: int, amount: int = 1) -> None:
+        """Count one, or so many; there are as many lanes as the caller has names for."""
         self.reach(at_ms)
-        self._lanes.setdefault(lane, [0] * self.size)[self.index(at_ms)] += 1
+        self._lanes.setdefault(lane, [0] * self.size)[self.index(at_ms)] += amount
 
     def reach(self, at_ms: int) -> None:
         """Make room for an instant."""

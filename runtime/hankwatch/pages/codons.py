@@ -40,6 +40,9 @@ class CodonFacts:
     """Of the workspace as it left it."""
     earlier: bool = False
     """Done by an earlier run that this one goes on from."""
+    loop_id: str = ""
+    """Empty outside of loops."""
+    iteration: int = 0
 
     @property
     def failed(self) -> bool:
@@ -68,6 +71,8 @@ def of_record(record: CodonRecord, anchor: int, model: str, *, earlier: bool, ig
         ignored,
         record.checkpoint_sha,
         earlier,
+        str((record.loop or {}).get("loopId") or ""),
+        count_of((record.loop or {}).get("iteration")),
     )
 
 

@@ -13,6 +13,9 @@ from hankwatch.pages.visible import Excerpt
 from hankwatch.pages.words import NOTHING, Cost
 
 OTHER_LANE, BOOKKEEPING_LANE = "other events", "bookkeeping"
+AGENT_SPENDING, SENTINEL_SPENDING = "spent by agents", "spent by sentinels"
+"""Lanes of ``bins`` that count money, in parts of ``NANO`` a dollar."""
+NANO = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,18 @@ from hankwatch.events.stamps import parse_stamp
 from hankwatch.pages.bins import Bins
 from hankwatch.pages.budget import budget_facts
 from hankwatch.pages.codons import ToldCodons, of_record
-from hankwatch.pages.facts import BOOKKEEPING_LANE, OTHER_LANE, Failure, Intervention, Moment, RunFacts
-from hankwatch.pages.fires import FireFold, count_of
+from hankwatch.pages.facts import (
+    AGENT_SPENDING,
+    BOOKKEEPING_LANE,
+    NANO,
+    OTHER_LANE,
+    SENTINEL_SPENDING,
+    Failure,
+    Intervention,
+    Moment,
+    RunFacts,
+)
+from hankwatch.pages.fires import FireFold, cost_of, count_of
 from hankwatch.pages.gist import gist
 from hankwatch.pages.kept import Kept, Tally
 from hankwatch.pages.limits import Limits
@@ -65,6 +75,7 @@ class RunFold:
         self._told = ToldCodons(limits.codons)
         self._models: dict[str, str] = {}
         self._ignored: set[str] = set()
+        self._spent = ("", 0.0)
 
     def take(self, event: Event) -> None:
         """The next event of the journal."""
@@ -167,10 +178,16 @@ class RunFold:
                 facts.failures.add(Failure(event.at_ms, codon_id, data.get("fatal") is True, message))
             case "codon.started" | "codon.completed":
                 self._told.take(event)
+                if event.type == "codon.completed":
+                    self._spend(event, cost_of(data.get("cost")).known_usd, in_all=True)
+                    self._spent = ("", 0.0)
                 if data.get("failureIgnored") is True and len(self._ignored) < self._limits.codons:
                     self._ignored.add(str(data.get("codonId")))
-            case "token.usage" if data.get("modelId") and len(self._models) < self._limits.codons:
-                self._models[str(data.get("codonId"))] = str(data["modelId"])
+            case "token.usage":
+                in_all = data.get("isFinal") is True
+                self._spend(event, cost_of(data.get("totalCost")).known_usd, in_all=in_all)
+                if data.get("modelId") and len(self._models) < self._limits.codons:
+                    self._models[str(data.get("codonId"))] = str(data["modelId"])
             case "budget.summary":
                 facts.budget = budget_facts(data, self._limits.codons)
             case "state.transition" if kind == "CheckpointCreated":
@@ -178,12 +195,22 @@ class RunFold:
             case _:
                 pass
 
+    def _spend(self, event: Event, cost_usd: float, *, in_all: bool) -> None:
+        """Add what an agent has spent by now: on a message, or on its codon so far."""
+        codon_id = str(event.data.get("codonId"))
+        told = self._spent[1] if self._spent[0] == codon_id else 0.0
+        more = max(0.0, cost_usd - told) if in_all else cost_usd
+        self._spent = (codon_id, told + more)
+        self._facts.bins.add(AGENT_SPENDING, event.at_ms, round(more * NANO))
+
     def _of_sentinel(self, event: Event) -> None:
         fire = self._fires.take(event)
         if fire is not None:
             bins = self._facts.bins
             if event.type == "sentinel.triggered":
                 bins.add(f"fired {fire.sentinel_id}", event.at_ms)
+            elif fire.outcome == "answered":
+                bins.add(SENTINEL_SPENDING, event.at_ms, round(fire.cost.known_usd * NANO))
             elif fire.outcome == "failed":
                 bins.add(f"failed {fire.sentinel_id}", event.at_ms)
 

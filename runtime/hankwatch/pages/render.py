@@ -14,6 +14,7 @@ from markupsafe import Markup
 from hankwatch import __version__
 from hankwatch.events.envelope import format_stamp
 from hankwatch.pages import words
+from hankwatch.pages.charts import CHART_HEIGHT, cost_chart, token_rows
 from hankwatch.pages.facts import RunFacts
 from hankwatch.pages.problems import command, problems
 from hankwatch.pages.timeline import HEIGHT, WIDTH, timeline
@@ -33,6 +34,9 @@ def page_context(facts: RunFacts) -> dict[str, Any]:
         "facts": facts,
         "problems": problems(facts),
         "timeline": timeline(facts),
+        "cost_chart": cost_chart(facts),
+        "token_rows": token_rows(facts),
+        "chart_height": CHART_HEIGHT,
         "lane_width": WIDTH,
         "lane_height": HEIGHT,
         "version": __version__,

@@ -3,6 +3,7 @@
 from functools import partial
 from itertools import islice
 from typing import Annotated, Any, Final
+from urllib.parse import quote
 
 import anyio.to_thread
 from fastapi import APIRouter, Query
@@ -11,6 +12,7 @@ from starlette.responses import Response
 from hankwatch.core.errors import ScopeMissing
 from hankwatch.pages.facts import RunFacts
 from hankwatch.pages.render import page_context
+from hankwatch.pages.tree import codon_tree
 from hankwatch.serve.auth import Caller
 from hankwatch.serve.console.page import PATIENCE_S, PageRoute, Visiting
 from hankwatch.serve.context import Served, Serving
@@ -49,7 +51,12 @@ async def show_run(run_id: str, serving: Served, visit: Visiting) -> Response:
     """One run: outcome, what needs attention, codons, cost."""
     named = await named_run(serving, visit, run_id)
     facts = await anyio.to_thread.run_sync(facts_of, named)
-    return await visit.page("run", tab="overview", **run_context(visit, named, facts), **page_context(facts))
+    shown = facts.shown_codons
+    context = run_context(visit, named, facts) | page_context(facts)
+    sentinels_page = f"/runs/{quote(run_id, safe='')}/sentinels"
+    return await visit.page(
+        "run", tab="overview", tree=codon_tree(shown, shown.left_out), sentinels_page=sentinels_page, **context
+    )
 
 
 async def named_run(serving: Serving, visit: Visiting, run_id: str) -> Named:

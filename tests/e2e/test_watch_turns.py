@@ -177,8 +177,8 @@ def test_true_exactly_at_the_deadline_still_notifies(cli: Cli) -> None:
 @pytest.mark.slow
 def test_an_agent_answers_arms_a_monitor_in_its_turn_and_is_woken_with_a_snapshot(cli: Cli) -> None:
     copied = {"type": "copy", "copy": {"from": "agent.sh", "to": "agent.sh"}}
-    told = {"checkpointedFiles": ["job-*.json"]}  # so that a change is an event, on which the document is checked
-    waiting = codon("write", agent="exec:sh agent.sh", rigSetup=[copied], waitForWatches=True, **told)
+    tracks = {"checkpointedFiles": ["job-*.json"]}  # so that a change is an event, on which the document is checked
+    waiting = codon("write", agent="exec:sh agent.sh", rigSetup=[copied], waitForWatches=True, **tracks)
     hank = write_hank(cli.cwd / "hank", waiting, files={"agent.sh": AGENT})
     root = cli.cwd / "run"
     work = root / "agentRoot"

@@ -31,6 +31,12 @@ GOOD: list[list[Any]] = [
     ["until_eof"],
 ]
 
+POLICY = """
+[[principals]]
+tenant = "local"
+actor = "agent:one"
+"""
+
 AGENT = Principal("local", "agent", is_agent=True, sessions={"*": Standing.OWNER})
 
 
@@ -386,6 +392,21 @@ async def test_a_codon_without_live_watches_does_not_wait(tmp_path: Path) -> Non
 
     assert len(here.agent.calls()) == 1
     assert of_code(ran, "waits-for-watches") == []
+
+
+async def test_a_run_heeds_the_policy_file_of_the_server(tmp_path: Path) -> None:
+    here = Here(tmp_path, WAITS)
+    (tmp_path / "policy.toml").write_text(POLICY, encoding="utf-8")
+    here.environ["HANKWATCH_SERVE_POLICY_FILE"] = str(tmp_path / "policy.toml")
+    asked = {"condition": "done", "session": "one", "verifier": {"type": "document", "path": "done"}}
+    async with here.watches() as watching:
+        before = Principal("local", "agent:one", is_agent=True, sessions={"one": Standing.MEMBER})
+        await watching.service.create_watch(before, read_request(asked))
+
+    ran = await here.run()
+
+    assert [event.data["reason"] for event in ran.of("watch.cancelled")] == ["access_revoked"]
+    assert ran.completed()["success"] is True
 
 
 async def test_a_codon_that_waits_can_be_stopped(tmp_path: Path) -> None:

@@ -16,6 +16,8 @@ from typing import Any
 Json = dict[str, Any]
 Sse = Iterator[tuple[str, Any]]
 """Events as name (empty for none) and data."""
+SEARCH = "tool_search"
+"""How a program is asked for the tools of servers that it does not show at first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +74,16 @@ def _anthropic_request(body: Json) -> Request:
 
 
 def _chat_request(body: Json) -> Request:
-    spoken = tuple(message["role"] == "assistant" for message in body["messages"])
+    searches = [call["id"] for message in body["messages"] for call in _calls(message, SEARCH)]
+    said = [m for m in body["messages"] if not _calls(m, SEARCH) and m.get("tool_call_id") not in searches]
+    spoken = tuple(message["role"] == "assistant" for message in said)
     tools = [tool["function"] for tool in body.get("tools") or [] if tool["type"] == "function"]
-    return Request(spoken, _by_name(tools, "parameters"), body.get("stream", False))
+    named = _by_name(tools, "parameters")
+    return Request(spoken, named, body.get("stream", False), SEARCH in named)
+
+
+def _calls(message: Json, name: str) -> list[Json]:
+    return [call for call in message.get("tool_calls") or [] if call["function"]["name"] == name]
 
 
 def _responses_request(body: Json) -> Request:
@@ -198,8 +207,6 @@ _FORMATS: tuple[tuple[str, _Format], ...] = (
 )
 _SHELLS = ("Bash", "bash", "run_shell_command", "exec_command", "shell_command", "terminal", "run_commands")
 _COMMANDS = ("command", "cmd", "commands")
-SEARCH = "tool_search"
-"""How a program is asked for the tools of servers that it does not show at first."""
 _ASKED_FOR: Mapping[str, Any] = {"description": "Run it", "security_risk": "LOW", "summary": "next step"}
 
 

@@ -5,18 +5,20 @@ Where each of the invariants is proven:
 ===  ==================================================================================================
  1   contract/test_watch_store.py: transition, evaluation and deliveries commit together; nothing of a
      decision that fails to commit stays
- 2   fault/test_killed_watch_engine.py, fault/test_killed_wakes.py; scenario/test_watches_in_runs.py: a delivery
-     whose info stands is not run again; contract/test_watch_store.py: delivery ids of its own
+ 2   fault/test_killed_watch_engine.py, fault/test_killed_wakes.py; e2e/test_killed_watch_engine.py: by commands, on
+     PostgreSQL; scenario/test_watches_in_runs.py: a delivery whose info stands is not run again;
+     contract/test_watch_store.py: delivery ids of its own
  3   here: a cancel wins over a check that runs and over a wake that waits; a wake in hand arrives before
      the cancel returns
  4   property/test_watch_decisions.py: what makes no claim moves nothing; fires are those of the settled checks
      alone
  5   here: the final check begins within a second of the deadline
  6   unit/watches/test_verifiers.py: limits, trees, bounded output; here: a check that hangs is given up
- 7   here: a bad record, a hung check, a hung or failing hook or session delays no other watch
+ 7   here: a bad record, a hung check, a hung or failing hook or session delays no other watch;
+     contract/test_unreadable_watches.py: the bad record is listed and can be got rid of
  8   here: clock steps; contract/test_watch_store.py: a clock that went back silences nothing
  9   property/test_watch_authority.py: applying the same set twice changes nothing
-10   property/test_watch_authority.py
+10   property/test_watch_authority.py; unit/watches/test_turn.py, e2e/test_watch_turns.py: an agent's own shell
 11   property/test_wake_texts.py
 12   here: everything that did not go out as meant is counted and told
 13   here: a restart

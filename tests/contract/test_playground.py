@@ -11,8 +11,9 @@ import pytest
 from tests.support.cli import Cli
 from tests.support.serving import Server, a_server, demo, execution, journal_of, lines, policy
 
+from hankwatch.bench.origins import MAX_TEXT_CHARS
 from hankwatch.config.resources import resource
-from hankwatch.serve.trial import KEPT_FIRES, MAX_TEXT_CHARS
+from hankwatch.serve.trial import KEPT_FIRES
 from hankwatch.serve.trial_room import AT_ONCE, MAX_WAITING
 
 OWN = ("narrator", "error-streak", "tool-tally", "cost-window")
@@ -220,7 +221,7 @@ async def test_a_config_that_would_take_long_to_read_is_not_read(
     client: httpx.AsyncClient, hostile: dict[str, Any]
 ) -> None:
     said = await tried(client, hostile)
-    assert codes(said) == ["too-large"]
+    assert codes(said) == ["too-long"]
     assert said["summary"] is None
 
 

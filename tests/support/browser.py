@@ -21,7 +21,7 @@ _FLAGS: Final = (
 _WAITS_MS: Final = 5_000
 _GONE: Final = ("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_CONNECTION_RESET")
 """What the browser itself says when a test has ended its server under an open page."""
-PHONE: Final = {"viewport": {"width": 390, "height": 800}, "has_touch": True}
+PHONE: Final[dict[str, Any]] = {"viewport": {"width": 390, "height": 800}, "has_touch": True}
 """Options of a page on a phone."""
 
 

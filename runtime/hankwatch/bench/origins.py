@@ -17,6 +17,9 @@ from hankwatch.sentinels.config import SentinelConfig, SentinelEntry
 from hankwatch.sentinels.source import refs, stock_ids
 
 STOCK: Final = "stock:"
+MAX_TEXT_CHARS: Final = 128 * 1024
+"""Of a config that is tried; what is larger is none to begin with."""
+MAX_KEY_CHARS: Final = 300
 _MAX_ORIGINS: Final = 200
 
 
@@ -52,6 +55,8 @@ def hank_origins(hank_file: Path) -> list[Origin]:
         if origin is None or any(_same(origin, other) for other in found.values()):
             continue
         key = origin.key if origin.key not in found else f"{codon}/{origin.key}"
+        if len(key) > MAX_KEY_CHARS or len(origin.text) > MAX_TEXT_CHARS:
+            continue
         found[key] = Origin(key, origin.text, origin.base_dir, origin.root)
         if len(found) == _MAX_ORIGINS:
             break

@@ -14,7 +14,7 @@ from hankwatch.reference.markdown import code, prose, table
 
 _HOLES = "…"
 _KEBAB = re.compile(r"[a-z]+(?:-[a-z0-9]+)+")
-_SOURCES = ("settings.py", "config", "hank", "sentinels/rules.py", "sentinels/source.py", "bench/check")
+_SOURCES = ("settings.py", "config", "hank", "sentinels/rules.py", "sentinels/source.py", "bench/check", "serve/trial.py")
 """Where diagnostics are made; a code, its message and its hint stand in one call or tuple there."""
 _OF_SHAPES = (
     ("unknown-key", "error", "A key that does not exist.", "The nearest known key, or the known keys."),

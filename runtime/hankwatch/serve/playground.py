@@ -12,7 +12,7 @@ from pydantic.alias_generators import to_camel
 from starlette.responses import Response
 
 from hankwatch.agents.detect import ENVELOPE
-from hankwatch.bench.origins import STOCK, Origin, hank_origins, stock_origin
+from hankwatch.bench.origins import MAX_KEY_CHARS, MAX_TEXT_CHARS, STOCK, Origin, hank_origins, stock_origin
 from hankwatch.bench.sources import Source, latest_run
 from hankwatch.config.source import Document
 from hankwatch.core.errors import NotOfRun
@@ -20,7 +20,7 @@ from hankwatch.sentinels.source import stock_ids
 from hankwatch.serve.context import Asking, Served
 from hankwatch.serve.live import size_of
 from hankwatch.serve.shelf import Named
-from hankwatch.serve.trial import MAX_TEXT_CHARS, Asked
+from hankwatch.serve.trial import Asked
 from hankwatch.serve.trial_room import unless_gone
 from hankwatch.serve.views import View
 
@@ -29,10 +29,10 @@ FILE: Final = "sentinel.json"
 """How faults name the config."""
 GONE: Final = 499
 """Status of an answer that nobody reads."""
-_NAMED_S: Final = 0.0
+
 _MODEL: Final = ConfigDict(alias_generator=to_camel, validate_by_name=True, serialize_by_alias=True, extra="forbid")
 Text = Annotated[str, StringConstraints(max_length=MAX_TEXT_CHARS)]
-Key = Annotated[str, StringConstraints(max_length=300)]
+Key = Annotated[str, StringConstraints(max_length=MAX_KEY_CHARS)]
 
 
 class TrialRequest(View):
@@ -141,7 +141,7 @@ async def try_sentinel(
 
     A config with faults is an answer too: ``diagnostics`` names them. The work ends when the request is given up.
     """
-    named = await anyio.to_thread.run_sync(partial(serving.run, caller, run_id, within_s=_NAMED_S))
+    named = await anyio.to_thread.run_sync(partial(serving.run, caller, run_id, within_s=0.0))
     asked, recording = await anyio.to_thread.run_sync(_prepared, named, wanted)
     trial = await unless_gone(request, partial(serving.trials.trial, asked, recording))
     if trial is None:

@@ -38,8 +38,6 @@ from hankwatch.sentinels.strategies import event_bytes
 from hankwatch.serve.live import size_of
 from hankwatch.stream.reader import JournalReader
 
-MAX_TEXT_CHARS: Final = 128 * 1024
-"""Of a config."""
 MAX_VALUES: Final = 2_000
 """Of JSON in a config: each may cost a search for what was meant instead."""
 MAX_ATOMS: Final = 5_000
@@ -171,6 +169,13 @@ class Trial:
             )
         )
 
+    def tell_of_time(self, file: str) -> None:
+        """Its templates have had their time."""
+        message = f"its templates took longer than {SANDBOX_S:g} s in all; the rest was left out"
+        hint = "make them quicker, or try it without its prompts"
+        self.diagnostics.append(Diagnostic(file, "", "template-time", message, hint, "warning"))
+        self.estimate = self.estimate or Estimate(None)
+
     async def ask_templates(self, asked: Asked, catalog: ModelCatalog, sandbox: Sandbox) -> None:
         """Everything of it that runs templates: their faults, the prompts, what the calls would cost."""
         source = self.source
@@ -208,10 +213,7 @@ async def try_on(asked: Asked, recording: Source, *, sandbox: Sandbox, catalog: 
     try:
         await within(clock, SANDBOX_S, partial(trial.ask_templates, asked, catalog, sandbox))
     except TimeoutError:
-        hint = "try it on fewer events, or without its prompts"
-        message = f"its templates took longer than {SANDBOX_S:g} s in all; the rest was left out"
-        file = asked.document.file
-        trial.diagnostics.append(Diagnostic(file, "", "template-time", message, hint, "warning"))
+        trial.tell_of_time(asked.document.file)
     return trial
 
 
@@ -252,7 +254,7 @@ def _read(asked: Asked, found: Diagnostics) -> SentinelSource | None:
     document, origin = asked.document, asked.origin
     if (too_much := _too_much(document)) is not None:
         hint = "a config that is larger is tried with `hankwatch try`"
-        found.add(Diagnostic(document.file, "", "too-large", too_much, hint))
+        found.add(Diagnostic(document.file, "", "too-long", too_much, hint))
         return None
     source = read_config_text(
         document,

@@ -55,6 +55,7 @@ async def show_playground(
     origins, begun = await anyio.to_thread.run_sync(_origins, named, sentinel)
     wanted = TrialRequest(
         config=begun.text,
+        origin=begun.key,
         codon=codon or None,
         render=render,
         where=where,
@@ -75,7 +76,7 @@ async def show_playground(
         whole_s=WHOLE_S,
         first_s=PATIENCE_S,
         **run_context(visit, named, facts),
-        **_told(trial),
+        **_told(trial, wanted),
     )
 
 
@@ -90,7 +91,7 @@ async def try_edited(run_id: str, wanted: TrialRequest, request: Request, servin
     if trial is None:
         return Response(status_code=GONE)
     run = named.run or named.followed.execution.name
-    shown = partial(console_page, "playground_result", run_id=run, wanted=wanted, **_told(trial))
+    shown = partial(console_page, "playground_result", run_id=run, wanted=wanted, **_told(trial, wanted))
     return await html(shown)
 
 
@@ -113,7 +114,7 @@ def _origins(named: Named, key: str | None) -> tuple[list[Origin], Origin]:
     return own, first
 
 
-def _told(trial: Trial) -> dict[str, Any]:
+def _told(trial: Trial, wanted: TrialRequest) -> dict[str, Any]:
     """What the fragment knows."""
     attempt, estimate = trial.attempt, trial.estimate
     config = None if trial.source is None else trial.source.config
@@ -123,6 +124,7 @@ def _told(trial: Trial) -> dict[str, Any]:
         basis = cost_basis(estimate, config.model, attempt.triggers)
     return {
         "trial": trial,
+        "goes_on": trial.recording.broken_off and wanted.within_s < WHOLE_S,
         "said": said,
         "basis": basis,
         "matches": "" if attempt is None else plural(attempt.matched, "match", "matches"),

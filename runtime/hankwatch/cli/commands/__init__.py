@@ -4,6 +4,7 @@ Bodies are imported when their command runs, so that ``--help`` loads neither a 
 runtime (design rule 10). The order here is the order of the help.
 """
 
+# isort: off
 from hankwatch.cli.commands import (
     running,
     validation,
@@ -16,7 +17,9 @@ from hankwatch.cli.commands import (
     serve,
     mcp,
     sentinels,
-)  # noqa: I001 - the order of the help
+)
+
+# isort: on
 from hankwatch.cli.commands.application import app
 
 __all__ = [

@@ -200,8 +200,9 @@ class RunFold:
         codon_id = str(event.data.get("codonId"))
         told = self._spent[1] if self._spent[0] == codon_id else 0.0
         more = max(0.0, cost_usd - told) if in_all else cost_usd
-        self._spent = (codon_id, told + more)
-        self._facts.bins.add(AGENT_SPENDING, event.at_ms, round(more * NANO))
+        if more:
+            self._spent = (codon_id, told + more)
+            self._facts.bins.add(AGENT_SPENDING, event.at_ms, round(more * NANO))
 
     def _of_sentinel(self, event: Event) -> None:
         fire = self._fires.take(event)

@@ -13,6 +13,10 @@ settings.register_profile("suite", deadline=None, max_examples=100)
 settings.load_profile("suite")
 
 
+def pytest_collection() -> None:
+    gc.disable()  # what is collected stays to the end: looking for garbage in it takes a second each time
+
+
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     slow = tuple(f"tests/{folder}/" for folder in SLOW_FOLDERS)
@@ -22,7 +26,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    gc.freeze()  # thousands of tests stay to the end: looking for garbage in them takes a second each time
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture

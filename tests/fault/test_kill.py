@@ -52,7 +52,7 @@ def check_journal(path: Path, printed: list[str]) -> Repair | None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(5))
 def test_a_killed_writer_loses_nothing_it_has_returned(tmp_path: Path, seed: int) -> None:
     check_killed_writer(tmp_path / "events.jsonl", seed)
 

@@ -100,8 +100,8 @@ def check_whole(ran: Ran, left: list[int]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(60)  # three processes, one after the other
-@pytest.mark.parametrize("seed", range(5))
-def test_a_run_killed_at_ten_points_goes_on_when_resumed(tmp_path: Path, seed: int) -> None:
+@pytest.mark.parametrize("seed", range(3))
+def test_a_run_killed_at_six_points_goes_on_when_resumed(tmp_path: Path, seed: int) -> None:
     check_kills(tmp_path, seed)
 
 

@@ -131,7 +131,7 @@ def print_watch(
         "kind": watch.kind.value,
         "state": words.state(watch),
         "checked": words.how(watch.verifier, watch),
-        "fires on": watch.trigger.value + (", each time" if watch.repeat else ", once"),
+        "fires on": words.fires_on(watch),
         "fired": f"{watch.fire_count}×",
         "next check": words.next_look(watch, now),
         "deadline": "never" if watch.expires_at is None else watch.expires_at.isoformat(timespec="seconds"),

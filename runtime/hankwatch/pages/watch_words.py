@@ -85,6 +85,11 @@ def state(watch: Watch) -> str:
     return f"ended: {watch.end_reason.value.replace('_', ' ')}"
 
 
+def fires_on(watch: Watch) -> str:
+    """What it fires on, and how often."""
+    return f"{watch.trigger.value}, {'each time' if watch.repeat else 'once'}"
+
+
 def next_look(watch: Watch, now: datetime) -> str:
     """When it is checked next; empty for what is not checked any more."""
     if watch.status is not Status.ACTIVE:

@@ -1,13 +1,14 @@
 """Deliveries in the store: taken by leases, ended once, listed for whoever asks (spec watches 6)."""
 
 import logging
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, Row, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, func, insert, or_, select, update
 
 from hankwatch.watches.database import Database
 from hankwatch.watches.delivery import Channel, Delivery, DeliveryStatus, receipt
@@ -147,6 +148,16 @@ class Outbox:
         with self._database.reading() as connection:
             rows = connection.execute(query).all()
         return [delivery for row in rows if (delivery := read(row)) is not None]
+
+    def tally(self, watch_ids: Collection[str]) -> Counter[tuple[str, str]]:
+        """How many deliveries of these watches stand where, by id and status; events of journals are left out."""
+        query = (
+            select(deliveries.c.watch_id, deliveries.c.status, func.count())
+            .where(deliveries.c.watch_id.in_(watch_ids), deliveries.c.channel != Channel.EVENT.value)
+            .group_by(deliveries.c.watch_id, deliveries.c.status)
+        )
+        with self._database.reading() as connection:
+            return Counter({(row[0], row[1]): row[2] for row in connection.execute(query)})
 
 
 def set_leased(connection: Connection, lease: DeliveryLease, **values: Any) -> bool:

@@ -111,6 +111,84 @@ document.addEventListener("click", async (event) => {
   button.disabled = false;
 });
 
+// data-send="/api/…" on a form: its controls become JSON, named by their path in it ("verifier/path"); data-as says what
+// a text stands for, data-query what goes into the address, data-changed that only what was changed is sent.
+document.addEventListener("submit", async (event) => {
+  const form = event.target.closest("form[data-send]");
+  if (!form) return;
+  event.preventDefault();
+  const button = form.querySelector("[type=submit]");
+  const [made, query] = written(form);
+  button.disabled = true;
+  form.querySelectorAll(".field-fault").forEach((one) => one.remove());
+  form.querySelectorAll("[aria-invalid]").forEach((one) => one.removeAttribute("aria-invalid"));
+  try {
+    const answer = await fetch(form.dataset.send + (query ? `?${query}` : ""), { method: form.dataset.method || "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(made) });
+    const said = await answer.json().catch(() => ({}));
+    if (answer.ok) location.assign(form.dataset.then.replace("{id}", encodeURIComponent(said.id)));
+    else explain(form, said.faults?.length ? said.faults : [said.detail || `It failed (${answer.status})`]);
+  } catch {
+    explain(form, ["The server cannot be reached; nothing was sent, or its answer was lost."]);
+  }
+  button.disabled = false;
+});
+
+function written(form) {
+  const made = {}, query = new URLSearchParams();
+  for (const one of form.elements) {
+    if (!one.name || one.matches(":disabled")) continue;
+    const group = one.type === "checkbox" && one.hasAttribute("value") ? [...form.querySelectorAll(`[name="${one.name}"]`)] : [one];
+    if ("changed" in form.dataset ? !group.some(isChanged) : one.type === "checkbox" ? !group.some((box) => box.checked) : one.value.trim() === "") continue;
+    if ("query" in one.dataset) { query.set(one.name, one.value); continue; }
+    const value = group.length > 1 ? group.filter((box) => box.checked).map((box) => box.value) : one.type === "checkbox" ? one.checked : one.value.trim() === "" ? null : meant(one.value.trim(), one.dataset.as);
+    const path = one.name.split("/"), last = path.pop();
+    path.reduce((inside, key) => (inside[key] ??= {}), made)[last] = value;
+  }
+  return [made, query.toString()];
+}
+
+const isChanged = (one) => one.type === "checkbox" ? one.checked !== one.defaultChecked : one.options ? !one.selectedOptions[0]?.defaultSelected : one.value !== one.defaultValue;
+
+// What cannot be read is sent as it was typed: the server says what is wrong with it.
+function meant(text, as) {
+  if (as === "number") return Number.isNaN(Number(text)) ? text : Number(text);
+  if (as === "boolean") return text === "true";
+  if (as === "list") return text.split(/[\s,]+/).filter(Boolean);
+  if (as === "json") try { return JSON.parse(text); } catch { return text; }
+  const time = as === "seconds" && /^(\d+(?:\.\d+)?)\s*(s|m|min|h|d)?$/.exec(text);
+  return time ? Number(time[1]) * { s: 1, m: 60, min: 60, h: 3600, d: 86400 }[time[2] || "s"] : text;
+}
+
+// Each fault stands at the field that it names, or else above all fields.
+function explain(form, faults) {
+  const controls = [...form.elements].filter((one) => one.name && one.type !== "hidden" && !one.matches(":disabled"));
+  let first = null;
+  for (const fault of faults) {
+    const place = /^(?:body\.)?([\w/.]+): /.exec(fault)?.[1]?.replaceAll(".", "/") || "";
+    const at = controls.find((one) => one.name === place) || controls.find((one) => place.startsWith(`${one.name}/`)) || controls.find((one) => place && one.name.startsWith(`${place}/`));
+    const told = document.createElement("p");
+    told.className = "fault field-fault";
+    told.setAttribute("role", "alert");
+    told.textContent = fault;
+    if (at) {
+      told.id = `${at.id || at.name}-fault`;
+      at.setAttribute("aria-invalid", "true");
+      at.setAttribute("aria-describedby", `${(at.getAttribute("aria-describedby") || "").replace(told.id, "")} ${told.id}`.trim());
+      const open = at.closest("details");
+      if (open) open.open = true;
+      (at.closest("fieldset.boxes, .field, label") || at).append(told);
+    } else form.prepend(told);
+    first ||= at || told;
+  }
+  if (first) { first.focus(); first.scrollIntoView({ block: "center" }); }
+}
+
+// data-switches="name" shows the fieldset data-case="name=value" of what is chosen, and the others are not sent.
+function choose(select) {
+  for (const one of document.querySelectorAll(`[data-case^="${select.dataset.switches}="]`)) one.hidden = one.disabled = one.dataset.case !== `${select.dataset.switches}=${select.value}`;
+}
+document.addEventListener("change", (event) => { if (event.target.matches("[data-switches]")) choose(event.target); });
+
 async function send(method, address, json, then) {
   try {
     const headers = json ? { "Content-Type": "application/json" } : {};
@@ -147,6 +225,7 @@ function enliven() {
     one.textContent = ago(one.dateTime);
   }
   document.querySelectorAll("[data-filters]").forEach(filterRows);
+  document.querySelectorAll("[data-switches]").forEach(choose);
 }
 
 function ago(stamp) {

@@ -41,6 +41,7 @@ NOT_SETTINGS: Mapping[str, str] = {
     "HANKWATCH_MODEL": "For an `exec:` command: the codon's model.",
     "HANKWATCH_SYSTEM_PROMPT": "For an `exec:` command: the system prompt, when there is one.",
     "HANKWATCH_MCP_CONFIG": "For an `exec:` command of a codon with `mcp`: a file that says how our MCP server is started.",
+    "HANKWATCH_TOKEN": "For `hankwatch watch … --server`: the token that the server is shown.",
     "HANKWATCH_SESSION": "For the agent of a turn: its session; `hankwatch watch` speaks for that agent.",
     "HANKWATCH_EXECUTION": "For the agent of a turn: the execution directory, where its watches belong.",
     "HANKWATCH_WATCH_DEPTH": "For the agent of a turn: how deep its watches stand, 0 unless a watch woke it.",

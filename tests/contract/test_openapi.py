@@ -31,6 +31,7 @@ KNOWN = {"run_id": "latest", "session_id": "main"}
 LEFT_OUT = {
     "/api/runs/{run_id}/stream": "it has no end",
     "/api/runs/{run_id}/try": "what is a config stands in the schemas of configs",
+    "PUT /api/watches": "that no two ids of a set are the same no schema can say",
 }
 MODES = (GenerationMode.POSITIVE, GenerationMode.NEGATIVE)
 
@@ -50,7 +51,7 @@ def test_what_the_document_allows_is_answered_and_all_else_refused(
     for result in document.get_all_operations():
         assert isinstance(result, Ok)
         operation = result.ok()
-        if operation.path not in LEFT_OUT:
+        if LEFT_OUT.keys().isdisjoint({operation.path, operation.label}):
             known = {name: value for name, value in KNOWN.items() if f"{{{name}}}" in operation.path}
             for mode in MODES:
                 try:

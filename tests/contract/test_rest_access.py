@@ -22,6 +22,8 @@ PROTECTED = [
     ("POST", "/api/runs/latest/try"),
     ("GET", "/api/watches"),
     ("POST", "/api/watches"),
+    ("PUT", "/api/watches"),
+    ("GET", "/api/deliveries"),
     ("GET", "/api/watches/w"),
     ("PATCH", "/api/watches/w"),
     ("DELETE", "/api/watches/w"),
@@ -70,7 +72,7 @@ def body_of(method: str, path: str) -> dict[str, Any]:
     proposal = "/api/v1/chat/sessions/main/watches/proposals"
     return (
         {"json": {**bodies, proposal: WATCH}[path]}
-        if method in {"POST", "PATCH"} and path in {*bodies, proposal}
+        if method in {"POST", "PATCH", "PUT"} and path in {*bodies, proposal}
         else {}
     )
 

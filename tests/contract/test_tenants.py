@@ -47,6 +47,8 @@ STRANGERS: dict[tuple[str, str], set[int]] = {
     ("PATCH", "/api/watch-settings"): {403},
     ("GET", WATCHES): SAME,
     ("POST", WATCHES): {201},
+    ("PUT", WATCHES): {200},
+    ("GET", "/api/deliveries"): SAME,
     ("GET", f"{WATCHES}/{{watch_id}}"): {404},
     ("PATCH", f"{WATCHES}/{{watch_id}}"): {404},
     ("DELETE", f"{WATCHES}/{{watch_id}}"): {404},
@@ -90,6 +92,7 @@ ENDLESS = {"/console/live"}
 """Streams of what the asker may see; the first bytes are looked at."""
 BODIES: dict[tuple[str, str], Any] = {
     ("POST", WATCHES): WATCH,
+    ("PUT", WATCHES): {"watches": []},
     ("PATCH", f"{WATCHES}/{{watch_id}}"): {"condition": "b is on"},
     ("POST", f"{CHAT}/proposals"): PROPOSAL,
     ("POST", f"{RUN}/commands"): {"command": "next"},

@@ -2,11 +2,8 @@
 
 import json
 import re
-import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,23 +11,14 @@ import anyio
 
 from hankwatch.cli import output
 from hankwatch.cli import watch_lines as lines
-from hankwatch.cli.settings import cli_settings
-from hankwatch.cli.watch_asker import Asker
-from hankwatch.config.source import Document
-from hankwatch.core.clock import SystemClock
+from hankwatch.cli.watch_desk import Desk, Desks, document
 from hankwatch.core.errors import ConfigError, UsageError, WatchInvalid, WatchNotFound
-from hankwatch.home_watches import has_store
 from hankwatch.pages import watch_words as words
-from hankwatch.watches.authority import Principal, operator
-from hankwatch.watches.files import placed, read_watch, read_watches
+from hankwatch.watches.files import placed, read_watch
 from hankwatch.watches.requests import WatchRequest, read_edit, read_request
-from hankwatch.watches.scope import Scope
-from hankwatch.watches.service import WatchService, described
-from hankwatch.watches.turn import Turn
+from hankwatch.watches.service import described
 from hankwatch.watches.watch import Outcome, Status, Watch
-from hankwatch.watching import Watching, open_watching
 
-EVERYWHERE: Final = Scope(None, homeless=True)
 _TIME: Final = re.compile(r"(?P<count>\d+(?:\.\d+)?)(?P<unit>s|m|h|d)?")
 _UNITS: Final = {"s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
 _SHOWN_CHECKS: Final = 10
@@ -94,30 +82,6 @@ class Asked:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Here:
-    """The watches that a command is about, and who asks."""
-
-    watching: Watching
-    asker: Asker
-    root: Path | None
-    """The execution that new watches belong to."""
-
-    @property
-    def service(self) -> WatchService:
-        """Does what is asked."""
-        return self.watching.service
-
-    @property
-    def principal(self) -> Principal:
-        """In whose name."""
-        return self.asker.principal(self.service.authorizer)
-
-    def now(self) -> datetime:
-        """The instant watches live in."""
-        return self.watching.now()
-
-
 def seconds(option: str, text: str | None) -> float | None:
     """``90``, ``90s``, ``10m``, ``2h``, ``1d`` in seconds.
 
@@ -142,40 +106,36 @@ def instant_text(text: str | None) -> str | float | None:
         return text
 
 
-def create(asked: Asked, source: Path | None, *, home: str | None, config: Path | None, as_json: bool) -> int:
+def create(asked: Asked, source: Path | None, *, home: str | None, desks: Desks, as_json: bool) -> int:
     """Arm a watch; 0."""
     if source is not None and not asked.is_empty:
         raise UsageError("a file and options that describe a watch are both given", hint="write it all in the file")
 
-    async def work(here: Here) -> int:
-        document = None if source is None else _document(source)
-        request = asked.request() if document is None else read_watch(document)
-        request = here.asker.placed(request, here.root)
+    async def work(desk: Desk) -> int:
+        written = None if source is None else document(source)
         try:
-            armed = await here.service.create_watch(here.principal, request, depth=here.asker.depth)
+            armed = await desk.create(asked.request() if written is None else read_watch(written))
         except WatchInvalid as error:
-            if document is None:
+            if written is None:
                 raise
-            raise ConfigError(list(placed(error, document))) from error
+            raise ConfigError(list(placed(error, written))) from error
         if as_json:
             output.print_json({**described(armed.watch), "is_new": armed.is_new})
         else:
-            output.say(lines.armed(armed, here.now()))
-            _warn_when_nobody_looks(here)
+            output.say(lines.armed(armed, desk.now()))
+            await _warn_when_nobody_looks(desk)
         return 0
 
-    return anyio.run(partial(_with_watches, work, config=config, home=home))
+    return anyio.run(_at, desks, work, home)
 
 
-def list_(prefix: str, *, session: str | None, active: bool, config: Path | None, as_json: bool) -> int:
+def list_(prefix: str, *, session: str | None, active: bool, desks: Desks, as_json: bool) -> int:
     """List watches; 0."""
 
-    async def work(here: Here) -> int:
+    async def work(desk: Desk) -> int:
         statuses = (Status.PROPOSED, Status.ACTIVE) if active else tuple(Status)
-        watches = await here.service.list_watches(here.principal, prefix, session=session, statuses=statuses)
-        told = words.counted(here.watching.outbox.find(limit=10_000))
-        liveness, now = here.watching.store.engines.liveness(EVERYWHERE, here.now()), here.now()
-        notices = await here.service.notifications(here.principal, limit=_SHOWN_CHECKS)
+        watches, told = await desk.find(prefix, session=session, statuses=statuses), words.counted(await desk.told())
+        liveness, notices, now = await desk.liveness(), await desk.notices(_SHOWN_CHECKS), desk.now()
         if as_json:
             for watch in watches:
                 output.print_json(lines.as_json(watch, told, liveness, now))
@@ -186,33 +146,30 @@ def list_(prefix: str, *, session: str | None, active: bool, config: Path | None
             output.say(warning)
         return 0
 
-    if not _is_there(config):
+    if desks.is_empty():
         if not as_json:
             output.say("No watches yet. `hankwatch watch create --help` shows how one is armed.")
         return 0
-    return anyio.run(partial(_with_watches, work, config=config))
+    return anyio.run(_at, desks, work)
 
 
-def show(watch_id: str, *, config: Path | None, as_json: bool) -> int:
+def show(watch_id: str, *, desks: Desks, as_json: bool) -> int:
     """Show one watch; 0."""
 
-    async def work(here: Here) -> int:
-        watch = await here.service.get(here.principal, watch_id)
-        checks = await here.service.evaluations(here.principal, watch_id, limit=_SHOWN_CHECKS)
-        told = here.watching.outbox.find(watch_id=watch_id, limit=100)
+    async def work(desk: Desk) -> int:
+        watch, checks = await desk.get(watch_id), await desk.checks(watch_id, _SHOWN_CHECKS)
+        told = await desk.told(watch_id)
         if as_json:
             output.print_json(lines.whole_json(watch, checks, told))
             return 0
-        lines.print_watch(output.stdout(), watch, checks, told, here.now())
-        _warn_when_nobody_looks(here)
+        lines.print_watch(output.stdout(), watch, checks, told, desk.now())
+        await _warn_when_nobody_looks(desk)
         return 0
 
-    return _of_one(watch_id, work, config=config)
+    return _of_one(watch_id, work, desks)
 
 
-def update(
-    watch_id: str, fields: Mapping[str, Any], clear: Sequence[str], *, config: Path | None, as_json: bool
-) -> int:
+def update(watch_id: str, fields: Mapping[str, Any], clear: Sequence[str], *, desks: Desks, as_json: bool) -> int:
     """Change a watch; 0."""
     given = {name: value for name, value in fields.items() if value is not None}
     for name in clear:
@@ -224,19 +181,19 @@ def update(
     if not given:
         raise UsageError("nothing was named that is to change")
     edit = read_edit(given)
-    return _change(watch_id, lambda here: here.service.update_watch(here.principal, watch_id, edit), config, as_json)
+    return _change(watch_id, lambda desk: desk.update(watch_id, edit), desks, as_json)
 
 
-def cancel(watch_id: str, *, config: Path | None, as_json: bool) -> int:
+def cancel(watch_id: str, *, desks: Desks, as_json: bool) -> int:
     """End a watch; 0, also when it had ended."""
-    return _change(watch_id, lambda here: here.service.cancel_watch(here.principal, watch_id), config, as_json)
+    return _change(watch_id, lambda desk: desk.cancel(watch_id), desks, as_json)
 
 
-def clear(watch_id: str, *, config: Path | None, as_json: bool) -> int:
+def clear(watch_id: str, *, desks: Desks, as_json: bool) -> int:
     """End a watch and forget it; 0."""
 
-    async def work(here: Here) -> int:
-        if not await here.service.clear_watch(here.principal, watch_id):
+    async def work(desk: Desk) -> int:
+        if not await desk.clear(watch_id):
             raise WatchNotFound(watch_id)
         if as_json:
             output.print_json({"id": watch_id, "cleared": True})
@@ -244,93 +201,73 @@ def clear(watch_id: str, *, config: Path | None, as_json: bool) -> int:
             output.say(f"{watch_id} is gone")
         return 0
 
-    return _of_one(watch_id, work, config=config)
+    return _of_one(watch_id, work, desks)
 
 
-def approve(watch_id: str, *, config: Path | None, as_json: bool) -> int:
+def approve(watch_id: str, *, desks: Desks, as_json: bool) -> int:
     """Activate a proposal; 0."""
-    return _change(watch_id, lambda here: here.service.approve(here.principal, watch_id), config, as_json)
+    return _change(watch_id, lambda desk: desk.approve(watch_id), desks, as_json)
 
 
-def reject(watch_id: str, *, config: Path | None, as_json: bool) -> int:
+def reject(watch_id: str, *, desks: Desks, as_json: bool) -> int:
     """End a proposal; 0."""
-    return _change(watch_id, lambda here: here.service.reject(here.principal, watch_id), config, as_json)
+    return _change(watch_id, lambda desk: desk.reject(watch_id), desks, as_json)
 
 
-def check(watch_id: str, *, config: Path | None, as_json: bool) -> int:
+def check(watch_id: str, *, desks: Desks, as_json: bool) -> int:
     """Check a watch now; 0, or 1 when that was impossible or the condition is."""
 
-    async def work(here: Here) -> int:
-        before = await here.service.get(here.principal, watch_id)
+    async def work(desk: Desk) -> int:
+        before = await desk.get(watch_id)
         if before.status is not Status.ACTIVE:
             raise WatchInvalid([f"watch {watch_id} is {before.status.value}; only active watches are checked"])
-        after = await here.service.evaluate_now(here.principal, watch_id)
+        after = await desk.check(watch_id)
         if as_json:
             output.print_json(described(after))
         else:
             output.say(lines.checked(before, after))
         return 1 if after.last_outcome in {Outcome.UNAVAILABLE, Outcome.TERMINAL_UNSATISFIED} else 0
 
-    return _of_one(watch_id, work, config=config)
+    return _of_one(watch_id, work, desks)
 
 
-def apply(source: Path, *, owner: str, home: str | None, config: Path | None, as_json: bool) -> int:
+def apply(source: Path, *, owner: str, home: str | None, desks: Desks, as_json: bool) -> int:
     """Make an owner's set be that of a file; 0."""
 
-    async def work(here: Here) -> int:
-        here.asker.require_operator("apply")
-        principal, service, now = operator(owner), here.service, here.now()
-        requests = read_watches(_document(source), principal, service.verifiers, service.defaults, now)
-        placed_here = [here.asker.placed(request, here.root) for request in requests]
-        applied = await service.apply_watches(principal, placed_here)
+    async def work(desk: Desk) -> int:
+        applied = await desk.apply(owner, document(source))
         changes = {"armed": applied.armed, "kept": applied.kept, "cancelled": applied.cancelled}
         if as_json:
             output.print_json({word: list(ids) for word, ids in changes.items()})
             return 0
         lines.print_changes(output.stdout(), changes)
-        _warn_when_nobody_looks(here)
+        await _warn_when_nobody_looks(desk)
         return 0
 
-    return anyio.run(partial(_with_watches, work, config=config, home=home))
+    return anyio.run(_at, desks, work, home)
 
 
-def _change(watch_id: str, work: Callable[[Here], Awaitable[Watch]], config: Path | None, as_json: bool) -> int:
-    async def change(here: Here) -> int:
-        watch = await work(here)
+def _change(watch_id: str, work: Callable[[Desk], Awaitable[Watch]], desks: Desks, as_json: bool) -> int:
+    async def change(desk: Desk) -> int:
+        watch = await work(desk)
         if as_json:
             output.print_json(described(watch))
         else:
-            output.say(lines.stands(watch, here.now()))
+            output.say(lines.stands(watch, desk.now()))
         return 0
 
-    return _of_one(watch_id, change, config=config)
+    return _of_one(watch_id, change, desks)
 
 
-def _of_one(watch_id: str, work: Callable[[Here], Awaitable[int]], *, config: Path | None) -> int:
-    if not _is_there(config):
+def _of_one(watch_id: str, work: Callable[[Desk], Awaitable[int]], desks: Desks) -> int:
+    if desks.is_empty():
         raise WatchNotFound(watch_id)
-    return anyio.run(partial(_with_watches, work, config=config))
+    return anyio.run(_at, desks, work)
 
 
-def _is_there(config: Path | None) -> bool:
-    settings, environ = cli_settings(config)
-    return has_store(settings.watches, environ)
-
-
-async def _with_watches(work: Callable[[Here], Awaitable[int]], *, config: Path | None, home: str | None = None) -> int:
-    settings, environ = cli_settings(config)
-    asker = Asker(Turn.of(environ), home)
-    root = asker.root(settings)
-    async with open_watching(settings, environ, clock=SystemClock(), home=root) as watching:
-        return await work(Here(watching, asker, root))
-
-
-def _document(source: Path) -> Document:
-    if str(source) == "-":
-        return Document.parse(sys.stdin.read(), "stdin")
-    if not source.exists():
-        raise UsageError(f"{source} does not exist")
-    return Document.load(source, output.shown_path(source))
+async def _at(desks: Desks, work: Callable[[Desk], Awaitable[int]], home: str | None = None) -> int:
+    async with desks.open(home) as desk:
+        return await work(desk)
 
 
 def _argument(text: str) -> tuple[str, Any]:
@@ -343,10 +280,9 @@ def _argument(text: str) -> tuple[str, Any]:
         return name, value
 
 
-def _warn_when_nobody_looks(here: Here) -> None:
-    if here.asker.turn is not None:
-        return  # the run of the turn does
-    store, now = here.watching.store, here.now()
-    watches = store.find(statuses=(Status.ACTIVE,), limit=1_000)
-    if (warning := words.not_looked_at(watches, store.engines.liveness(EVERYWHERE, now), now)) is not None:
+async def _warn_when_nobody_looks(desk: Desk) -> None:
+    if not desk.warns:
+        return
+    watches = await desk.find(statuses=(Status.ACTIVE,))
+    if (warning := words.not_looked_at(watches, await desk.liveness(), desk.now())) is not None:
         output.stderr().print(warning, markup=False)

@@ -21,6 +21,7 @@
     │   ├── JournalWriteError         the journal could not be written
     │   ├── JournalLocked             another process holds the journal
     │   ├── StoreFailed               the database that holds watches failed
+    │   ├── ServerUnreachable         no server answers there
     │   ├── AddressTaken              an address that cannot be listened on
     │   └── ExecutionUnusable         the execution directory cannot be made, read or written
     ├── BadLine                       a line that is not an event
@@ -31,6 +32,7 @@
     ├── SchemaFault                   a JSON Schema or Zod text that cannot be used
     ├── ProcessNotStarted             a child program that could not be started
     │   └── NoWorkingDirectory        there is no folder to start it in
+    ├── ServerRefused                 a server that was asked refuses, in its own words
     ├── OrderRefused                  a live run does not do what it was asked to
     ├── RequestRefused                an HTTP request that is not answered
     │   ├── Unauthenticated           nobody knows who makes it
@@ -282,6 +284,17 @@ class StoreFailed(InfrastructureError):
         self.hint = "see that the database is there and may be written (setting watches.store)"
 
 
+class ServerUnreachable(InfrastructureError):
+    """Nothing answers at the address of a server."""
+
+    code = "server-unreachable"
+
+    def __init__(self, address: str, reason: str) -> None:
+        self.address = address
+        super().__init__(f"no server answers at {address}: {reason}")
+        self.hint = "`hankwatch serve` prints its address; see that it runs"
+
+
 class AddressTaken(InfrastructureError):
     """An address that cannot be listened on, most often because another process does."""
 
@@ -411,6 +424,19 @@ class NoWorkingDirectory(ProcessNotStarted):
     def __init__(self, program: str, folder: Path, reason: str) -> None:
         super().__init__(program, f"{folder}: {reason}")
         self.hint = "give the folder back, with a mode that lets this user in"
+
+
+class ServerRefused(HankwatchError):
+    """A server that was asked refuses; code, message and hint are its own."""
+
+    code = "server-refused"
+    exit_code = 2
+
+    def __init__(self, status: int, code: str, message: str, hint: str | None) -> None:
+        self.status = status
+        self.server_code = code
+        super().__init__(f"the server refuses ({code}): {message}")
+        self.hint = hint
 
 
 class OrderRefused(HankwatchError):

@@ -42,6 +42,7 @@ def document(app: FastAPI) -> Schema:
         _, bodies = models_json_schema([(WatchRequest, "validation"), (WatchEdit, "validation")], ref_template=_REF)
         schemas = made["components"]["schemas"]
         schemas |= bodies["$defs"]
+        schemas["TimeSpec"]["oneOf"] = [{"required": ["at"]}, {"required": ["after_s"]}]
         schemas["RegexCondition"]["properties"]["value"]["format"] = "regex"
         whole, checks = schemas["WatchRequest"], serving.watches.verifiers.checks
         conditions = schemas["CheckSpec"]["properties"]["conditions"]

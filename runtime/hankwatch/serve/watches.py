@@ -1,6 +1,6 @@
 """REST of watches (spec watches 7): thin over the one service that everybody uses."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Annotated, Any, Final
 
@@ -9,14 +9,17 @@ from fastapi import APIRouter, Body, Path, Query
 from pydantic import BaseModel
 from starlette.responses import JSONResponse, Response
 
+from hankwatch.config.source import Document
+from hankwatch.core.errors import ConfigError, Forbidden, WatchInvalid
 from hankwatch.serve.context import Asking, Served
 from hankwatch.serve.homes import where_it_stands
 from hankwatch.serve.verifiers import VerifierView, known_verifiers
-from hankwatch.watches.delivery import Delivery
+from hankwatch.watches.delivery import Channel, Delivery, DeliveryStatus
 from hankwatch.watches.evaluation import Evaluation
+from hankwatch.watches.files import read_watches
 from hankwatch.watches.requests import read_edit, read_request
 from hankwatch.watches.service import described
-from hankwatch.watches.watch import Status
+from hankwatch.watches.watch import Signal, Status
 
 router = APIRouter(prefix="/api", tags=["watches"])
 WatchView = dict[str, Any]
@@ -30,6 +33,9 @@ WRITTEN: Final = {
 }
 Written = Annotated[dict[str, Any], Body(openapi_examples={"a file": {"value": WRITTEN}})]
 Edited = Annotated[dict[str, Any], Body(openapi_examples={"more often": {"value": {"interval_s": 10}}})]
+Applied = Annotated[
+    dict[str, Any], Body(openapi_examples={"a set": {"value": {"watches": [{"id": "deploy", **WRITTEN}]}}})
+]
 
 
 class WatchPage(BaseModel):
@@ -42,6 +48,35 @@ class WatchPage(BaseModel):
     """When an engine last looked; None when none ever did."""
     lag_s: float
     """How long the most overdue watch has waited."""
+
+
+class DeliveryView(BaseModel):
+    """One thing to be told, once, and what came of it."""
+
+    id: str
+    watch_id: str
+    channel: Channel
+    signal: Signal
+    tenant: str
+    owner: str
+    session: str | None
+    home: str | None
+    created_at: datetime
+    content: dict[str, Any]
+    status: DeliveryStatus
+    reason: str | None
+    """Why it is held, suppressed, dead or was tried again."""
+    attempts: int
+    next_attempt_at: datetime | None
+    finished_at: datetime | None
+
+
+class AppliedView(BaseModel):
+    """What applying a set has changed, by id."""
+
+    armed: tuple[str, ...]
+    kept: tuple[str, ...]
+    cancelled: tuple[str, ...]
 
 
 class EvaluationView(BaseModel):
@@ -197,6 +232,47 @@ async def list_notifications(
     """What the caller's watches have to tell, newest first."""
     caller.require("watches:read")
     return [NotificationView.of(told) for told in await serving.watches.notifications(caller.principal, limit)]
+
+
+@router.get("/deliveries")
+async def list_deliveries(
+    serving: Served,
+    caller: Asking,
+    *,
+    watch: Annotated[str | None, Query(max_length=200, description="Only those of this watch.")] = None,
+    channel: Annotated[Channel | None, Query(description="Only those that go out so.")] = None,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+) -> list[DeliveryView]:
+    """Everything that the caller's watches have to tell, by whatever channel, and what came of it; newest first."""
+    caller.require("watches:read")
+    found = await serving.watches.deliveries(caller.principal, watch_id=watch, channel=channel, limit=limit)
+    return [DeliveryView(**asdict(told)) for told in found]
+
+
+@router.put("/watches")
+async def apply_watches(
+    written: Applied, serving: Served, caller: Asking, owner: Annotated[str | None, Query(max_length=200)] = None
+) -> AppliedView:
+    """Make the applied watches of the caller be exactly these; a second time changes nothing.
+
+    Operators may name another owner. A set that cannot be applied as a whole changes nothing.
+    """
+    caller.require("watches:write")
+    principal = caller.principal
+    if owner is not None and owner != principal.actor:
+        if not principal.is_operator:
+            raise Forbidden("apply", "*", "only an operator applies the watches of another owner")
+        principal = replace(principal, actor=owner)
+    service, now = serving.watches, serving.watches.evaluator.now()
+    document = Document.from_value(written, "watches")
+    try:
+        requests = read_watches(document, principal, service.verifiers, service.defaults, now)
+    except ConfigError as error:
+        raise WatchInvalid(
+            [f"{fault.pointer.removeprefix('/')}: {fault.message}" for fault in error.diagnostics]
+        ) from error
+    applied = await service.apply_watches(principal, requests)
+    return AppliedView(armed=applied.armed, kept=applied.kept, cancelled=applied.cancelled)
 
 
 @router.get("/verifiers")

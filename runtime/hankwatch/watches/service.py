@@ -288,6 +288,15 @@ class WatchService:
         find = partial(self.outbox.find, tenant=tenant, owner=owner, channel=Channel.IN_APP, limit=limit)
         return await _in_thread(find)
 
+    async def deliveries(
+        self, principal: Principal, *, watch_id: str | None = None, channel: Channel | None = None, limit: int = 100
+    ) -> list[Delivery]:
+        """What the asker's watches have to tell, by whatever channel, newest first."""
+        tenant = None if principal.is_operator else principal.tenant
+        owner = None if principal.is_operator else principal.actor
+        find = partial(self.outbox.find, watch_id=watch_id, tenant=tenant, owner=owner, channel=channel, limit=limit)
+        return await _in_thread(find)
+
     async def live_in(self, session: str, tenant: str = "local") -> list[Watch]:
         """The active watches of a session that are checked; while there are some, a codon may wait for them."""
         find = partial(

@@ -70,8 +70,6 @@ def _instant(written: Any) -> Any:
 class TimeSpec(_Spec):
     """Satisfied when the instant has passed; exactly one of the two is given."""
 
-    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": ["at"]}, {"required": ["after_s"]}]})
-
     type: Literal["time"]
     """A point in time."""
     at: Annotated[datetime, BeforeValidator(_instant, json_schema_input_type=WrittenInstant)] | None = None

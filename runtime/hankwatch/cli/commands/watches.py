@@ -1,11 +1,15 @@
 """Commands on watches: signatures and help."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hankwatch.cli.commands.application import Config, Json, group, verbosity
+from hankwatch.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from hankwatch.cli.watch_desk import Desks
 
 watch_app = group("watch", "Wait for something outside, then react: arm, list, steer and check watches.")
 
@@ -13,6 +17,27 @@ Id = Annotated[str, typer.Argument(metavar="ID", help="A watch, as `watch list` 
 Home = Annotated[
     str | None, typer.Option("--home", metavar="RUN|DIR", help="The execution that new watches belong to.")
 ]
+
+
+Server = Annotated[
+    str | None, typer.Option("--server", metavar="URL", help="Ask `hankwatch serve` there instead of this machine.")
+]
+TokenFile = Annotated[
+    Path | None, typer.Option("--token-file", help="Holds the token for --server (else HANKWATCH_TOKEN).")
+]
+
+
+def _desks(config: Path | None, server: str | None, token_file: Path | None) -> "Desks":
+    """Who answers."""
+    if server is None:
+        from hankwatch.cli.watch_desk import OnThisMachine
+
+        if token_file is not None:
+            raise UsageError("--token-file goes with --server")
+        return OnThisMachine(config)
+    from hankwatch.cli.watch_server import OnServer
+
+    return OnServer(server, token_file)
 
 
 @watch_app.command(name="create")
@@ -51,6 +76,8 @@ def watch_create(
     watch_id: Annotated[str | None, typer.Option("--id", help="Its id (else made from the condition).")] = None,
     replace: Annotated[bool, typer.Option("--replace", help="Take the place of the one with this id.")] = False,
     home: Home = None,
+    server: Server = None,
+    token_file: TokenFile = None,
     config: Config = None,
     as_json: Json = False,
 ) -> None:
@@ -84,7 +111,9 @@ def watch_create(
             "replace": replace or None,
         },
     )
-    raise typer.Exit(commands.create(asked, source, home=home, config=config, as_json=as_json))
+    raise typer.Exit(
+        commands.create(asked, source, home=home, desks=_desks(config, server, token_file), as_json=as_json)
+    )
 
 
 @watch_app.command(name="list")
@@ -93,21 +122,29 @@ def watch_list(
     *,
     session: Annotated[str | None, typer.Option(help="Only those of this session.")] = None,
     active: Annotated[bool, typer.Option("--active", help="Leave out those that have ended.")] = False,
+    server: Server = None,
+    token_file: TokenFile = None,
     config: Config = None,
     as_json: Json = False,
 ) -> None:
     """List watches: how they stand, what was seen last, what was told, and whether anybody checks them."""
     from hankwatch.cli import watch as commands
 
-    raise typer.Exit(commands.list_(prefix, session=session, active=active, config=config, as_json=as_json))
+    raise typer.Exit(
+        commands.list_(
+            prefix, session=session, active=active, desks=_desks(config, server, token_file), as_json=as_json
+        )
+    )
 
 
 @watch_app.command(name="show")
-def watch_show(watch_id: Id, *, config: Config = None, as_json: Json = False) -> None:
+def watch_show(
+    watch_id: Id, *, server: Server = None, token_file: TokenFile = None, config: Config = None, as_json: Json = False
+) -> None:
     """Show one watch with its latest checks and everything it has told."""
     from hankwatch.cli import watch as commands
 
-    raise typer.Exit(commands.show(watch_id, config=config, as_json=as_json))
+    raise typer.Exit(commands.show(watch_id, desks=_desks(config, server, token_file), as_json=as_json))
 
 
 @watch_app.command(name="update")
@@ -126,6 +163,8 @@ def watch_update(
     clear: Annotated[
         list[str] | None, typer.Option("--clear", help="deadline, interval, stall-after or prompt: as if never set.")
     ] = None,
+    server: Server = None,
+    token_file: TokenFile = None,
     config: Config = None,
     as_json: Json = False,
 ) -> None:
@@ -143,47 +182,59 @@ def watch_update(
         "run_prompt": prompt,
         "notify_on": notify_on,
     }
-    raise typer.Exit(commands.update(watch_id, fields, clear or [], config=config, as_json=as_json))
+    raise typer.Exit(
+        commands.update(watch_id, fields, clear or [], desks=_desks(config, server, token_file), as_json=as_json)
+    )
 
 
 @watch_app.command(name="cancel")
-def watch_cancel(watch_id: Id, *, config: Config = None, as_json: Json = False) -> None:
+def watch_cancel(
+    watch_id: Id, *, server: Server = None, token_file: TokenFile = None, config: Config = None, as_json: Json = False
+) -> None:
     """End a watch; it stays listed for a while. Nothing of it fires any more."""
     from hankwatch.cli import watch as commands
 
-    raise typer.Exit(commands.cancel(watch_id, config=config, as_json=as_json))
+    raise typer.Exit(commands.cancel(watch_id, desks=_desks(config, server, token_file), as_json=as_json))
 
 
 @watch_app.command(name="clear")
-def watch_clear(watch_id: Id, *, config: Config = None, as_json: Json = False) -> None:
+def watch_clear(
+    watch_id: Id, *, server: Server = None, token_file: TokenFile = None, config: Config = None, as_json: Json = False
+) -> None:
     """End a watch and forget it."""
     from hankwatch.cli import watch as commands
 
-    raise typer.Exit(commands.clear(watch_id, config=config, as_json=as_json))
+    raise typer.Exit(commands.clear(watch_id, desks=_desks(config, server, token_file), as_json=as_json))
 
 
 @watch_app.command(name="approve")
-def watch_approve(watch_id: Id, *, config: Config = None, as_json: Json = False) -> None:
+def watch_approve(
+    watch_id: Id, *, server: Server = None, token_file: TokenFile = None, config: Config = None, as_json: Json = False
+) -> None:
     """Activate a proposal, and check it at once."""
     from hankwatch.cli import watch as commands
 
-    raise typer.Exit(commands.approve(watch_id, config=config, as_json=as_json))
+    raise typer.Exit(commands.approve(watch_id, desks=_desks(config, server, token_file), as_json=as_json))
 
 
 @watch_app.command(name="reject")
-def watch_reject(watch_id: Id, *, config: Config = None, as_json: Json = False) -> None:
+def watch_reject(
+    watch_id: Id, *, server: Server = None, token_file: TokenFile = None, config: Config = None, as_json: Json = False
+) -> None:
     """End a proposal without activating it."""
     from hankwatch.cli import watch as commands
 
-    raise typer.Exit(commands.reject(watch_id, config=config, as_json=as_json))
+    raise typer.Exit(commands.reject(watch_id, desks=_desks(config, server, token_file), as_json=as_json))
 
 
 @watch_app.command(name="check")
-def watch_check(watch_id: Id, *, config: Config = None, as_json: Json = False) -> None:
+def watch_check(
+    watch_id: Id, *, server: Server = None, token_file: TokenFile = None, config: Config = None, as_json: Json = False
+) -> None:
     """Check an active watch now; 1 when it could not be checked, or can no longer come true."""
     from hankwatch.cli import watch as commands
 
-    raise typer.Exit(commands.check(watch_id, config=config, as_json=as_json))
+    raise typer.Exit(commands.check(watch_id, desks=_desks(config, server, token_file), as_json=as_json))
 
 
 @watch_app.command(name="apply")
@@ -192,13 +243,17 @@ def watch_apply(
     *,
     owner: Annotated[str, typer.Option(metavar="NAME", help="Whose watches are to be exactly these.")],
     home: Home = None,
+    server: Server = None,
+    token_file: TokenFile = None,
     config: Config = None,
     as_json: Json = False,
 ) -> None:
     """Make an owner's applied watches be exactly those of a file; a second time changes nothing."""
     from hankwatch.cli import watch as commands
 
-    raise typer.Exit(commands.apply(source, owner=owner, home=home, config=config, as_json=as_json))
+    raise typer.Exit(
+        commands.apply(source, owner=owner, home=home, desks=_desks(config, server, token_file), as_json=as_json)
+    )
 
 
 @watch_app.command(name="engine")

@@ -17,6 +17,7 @@ from hankwatch.agents.signals import (
     Channel,
     ContextExceeded,
     ModelUse,
+    Reported,
     Result,
     Retried,
     Signal,
@@ -34,6 +35,7 @@ _NOT_EXECUTED: Mapping[str, CallOutcome] = {"permission-rule": "denied", "user-r
 _DENIED = ("requested permissions to", "Permission to use", "hook error:")
 _CANCELLED = ("[Request interrupted by user", "The user doesn't want to proceed", "[Operation Cancelled]")
 _DELTAS: tuple[tuple[str, Channel], ...] = (("text", "message"), ("thinking", "thinking"))
+_SERVES = ("connected", "pending")
 _SYNTHETIC = "<synthetic>"
 """The model of a message that the program wrote itself, such as an API error."""
 _BYPASS = ("--permission-mode", "bypassPermissions")
@@ -77,6 +79,7 @@ class ClaudeDialect(TableDialect):
         match record.text("subtype"):
             case "init":
                 yield Started(record.text("session_id"), record.text("model") or None)
+                yield from _without_server(record)
             case "api_retry":
                 yield Retried(
                     f"attempt {record.count('attempt')} of {record.count('max_retries')}: "
@@ -160,6 +163,13 @@ class ClaudeDialect(TableDialect):
         if stated:
             return replace(total, tokens=_sum(stated), by_model=stated, session=record.text("session_id") or "session")
         return total
+
+
+def _without_server(record: Record) -> Iterator[Signal]:
+    """The agent works without our MCP server: nothing else tells."""
+    for server in record.children("mcp_servers"):
+        if server.text("name") == NAME and (status := server.text("status")) not in _SERVES:
+            yield Reported(f"the MCP server {NAME} is not there: {status}", "warning")
 
 
 def _block(block: Record, message_id: str, parent: str | None) -> Iterator[Signal]:

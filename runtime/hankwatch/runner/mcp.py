@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
@@ -19,8 +20,12 @@ _ARGV: Final = (sys.executable, "-P", "-c", "from hankwatch.cli.main import main
 
 def mcp_lack(codon: Codon, program: AgentProgram) -> str | None:
     """Why what the codon says of it has no effect; None when it has, or when the codon says nothing."""
-    if codon.mcp and not isinstance(program, TakesMcp):
+    if not codon.mcp:
+        return None
+    if not isinstance(program, TakesMcp):
         return f"mcp has no effect: {program.name} is not known to take an MCP server for one run"
+    if find_spec("mcp") is None:
+        return "mcp has no effect: the package of the MCP server is not installed"
     return None
 
 
@@ -32,7 +37,7 @@ def with_mcp(program: AgentProgram, command: Command, env: Mapping[str, str], fi
         ExecutionUnusable: the file cannot be written.
     """
     of_program, command = command.env, replace(command, env=env)
-    if not isinstance(program, TakesMcp):
+    if not isinstance(program, TakesMcp) or find_spec("mcp") is None:
         return command
     ours = {name: value for name, value in env.items() if name.startswith(_OURS) and name not in of_program}
     server = McpServer(_ARGV, ours, file)

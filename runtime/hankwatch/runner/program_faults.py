@@ -38,7 +38,7 @@ def program_faults(
             hint = "leave it out, or use a program that has it, as claude and opencode do"
             yield Fault(f"{pointer}/autoCompact", "auto-compact", lack, hint, "warning")
         if (lack := mcp_lack(codon, program)) is not None:
-            hint = "leave it out, or use a program that takes one, as claude and codex do"
+            hint = "use a program that takes one, as claude and codex do, and pip install 'hankwatch[serve]'"
             yield Fault(f"{pointer}/mcp", "no-mcp", lack, hint, "warning")
 
 

@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from hankwatch.agents.catalogue import PROGRAMS
+from hankwatch.agents.claude import ClaudeDialect
 from hankwatch.agents.execute import ExecAgent
 from hankwatch.agents.mcp import McpServer
 from hankwatch.agents.program import Command, TakesMcp, TurnRequest
 from hankwatch.agents.recorded import RecordedAgent
+from hankwatch.agents.signals import Reported
 from hankwatch.core.errors import UsageError
 
 SERVER = McpServer(
@@ -96,3 +98,11 @@ def test_a_recording_calls_nobody() -> None:
 
 def test_the_others_take_none() -> None:
     assert {name for name, make in PROGRAMS.items() if not isinstance(make((name,), {}), TakesMcp)} == TAKE_NONE
+
+
+@pytest.mark.parametrize(("status", "told"), [("connected", 0), ("failed", 1)])
+def test_claude_that_works_without_the_server_says_so(status: str, told: int) -> None:
+    servers = [{"name": "theirs", "status": "failed"}, {"name": "hankwatch", "status": status}]
+    line = {"type": "system", "subtype": "init", "session_id": "s", "mcp_servers": servers}
+    signals = ClaudeDialect().feed(json.dumps(line).encode())
+    assert sum(isinstance(signal, Reported) for signal in signals) == told

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from hankwatch.sentinels.manager import SentinelManager
     from hankwatch.stream import EventStream, Journal
     from hankwatch.watchdog import Watchdog
+    from hankwatch.watches.authority import Principal, operator
+    from hankwatch.watches.requests import WatchEdit, WatchRequest
+    from hankwatch.watches.service import WatchService
+    from hankwatch.watching import open_watches
 
 __version__ = "0.1.0"
 
@@ -23,10 +27,16 @@ __all__ = [
     "Event",
     "EventStream",
     "Journal",
+    "Principal",
     "Replayed",
     "RunResult",
     "SentinelManager",
+    "WatchEdit",
+    "WatchRequest",
+    "WatchService",
     "Watchdog",
+    "open_watches",
+    "operator",
     "replay",
     "run_hank",
 ]
@@ -35,11 +45,17 @@ _HOMES = {
     "Event": "hankwatch.events",
     "EventStream": "hankwatch.stream",
     "Journal": "hankwatch.stream",
+    "Principal": "hankwatch.watches.authority",
     "Replayed": "hankwatch.bench.replay",
     "RunResult": "hankwatch.runner.run",
     "SentinelManager": "hankwatch.sentinels.manager",
     "replay": "hankwatch.replaying",
     "Watchdog": "hankwatch.watchdog",
+    "WatchEdit": "hankwatch.watches.requests",
+    "WatchRequest": "hankwatch.watches.requests",
+    "WatchService": "hankwatch.watches.service",
+    "open_watches": "hankwatch.watching",
+    "operator": "hankwatch.watches.authority",
     "run_hank": "hankwatch.app",
 }
 

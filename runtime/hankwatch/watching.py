@@ -13,8 +13,8 @@ import anyio
 import anyio.to_thread
 
 from hankwatch.config.environment import child_environment
-from hankwatch.core.clock import Clock, StreamTime
-from hankwatch.core.errors import StoreFailed
+from hankwatch.core.clock import Clock, StreamTime, SystemClock
+from hankwatch.core.errors import ConfigError, StoreFailed
 from hankwatch.core.redaction import Redactor
 from hankwatch.core.secret_names import holds_secret
 from hankwatch.core.tasks import task_group
@@ -26,7 +26,7 @@ from hankwatch.runner.execution import executions
 from hankwatch.runner.layout import Layout
 from hankwatch.runner.lookups import Executions
 from hankwatch.runner.waking import WakeRuns
-from hankwatch.settings import Settings
+from hankwatch.settings import Settings, load_settings
 from hankwatch.watches.authority import Authorizer, LocalAuthorizer
 from hankwatch.watches.bounds import Defaults
 from hankwatch.watches.checks import Check, Checks, plugin_checks
@@ -158,6 +158,44 @@ def feed_of(root: Path) -> Feed:
     """What the journal of an execution tells its watches."""
     layout = Layout(root)
     return Feed(root, layout.journal, layout.agent_root, _warn_of_overrun)
+
+
+@asynccontextmanager
+async def open_watches(
+    *,
+    home: Path | str | None = None,
+    check: bool = False,
+    config: Path | str | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> AsyncIterator[WatchService]:
+    """The watches of this user, for a program: the store, checks and policy that the settings name.
+
+    Args:
+        home: The execution directory that new watches belong to; None: they wake no session and hear no events.
+        check: Check and deliver those of ``home``, or without it those that have no home, while the block runs, and
+            call the hooks that are registered. Waking sessions stays with runs and ``hankwatch watch engine``.
+        config: Settings file instead of the one found.
+        environ: Default: this process's.
+
+    Raises:
+        ConfigError: the settings or the policy file have faults.
+        UsageError: the store cannot be meant, or was made by another version.
+        StoreFailed: it cannot be opened.
+    """
+    environ = os.environ if environ is None else environ
+    root = None if home is None else Path(await anyio.Path(home).resolve())
+    loaded = load_settings(environ=environ, cwd=Path.cwd(), config=None if config is None else Path(config))
+    if not loaded.diagnostics.ok:
+        raise ConfigError(loaded.diagnostics.errors)
+    opened = open_watching(loaded.settings, environ, clock=SystemClock(), home=root)
+    async with opened as watching, task_group() as tasks:
+        if check:
+            scope = Scope(frozenset() if root is None else frozenset({str(root)}), homeless=root is None)
+            feeds = [] if root is None else [feed_of(root)]
+            for part in (watching.engine(scope, feeds), watching.deliverer(scope), watching.listener()):
+                tasks.start_soon(part.run)
+        yield watching.service
+        tasks.cancel_scope.cancel()
 
 
 @asynccontextmanager

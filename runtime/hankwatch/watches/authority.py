@@ -44,7 +44,9 @@ class Principal:
     """Who asks."""
 
     tenant: str
+    """Nobody sees anything of another tenant's."""
     actor: str
+    """Who, within the tenant; owns what it arms."""
     is_operator: bool = False
     """Of this instance: may do everything, and is held to no cap."""
     is_agent: bool = False
@@ -54,6 +56,7 @@ class Principal:
     sessions: Mapping[str, Standing] = field(default_factory=dict)
     """Session -> standing; ``*`` for all sessions of the tenant."""
     entitlements: frozenset[str] = frozenset()
+    """``agent_watches``, which watches that are activated by approval need."""
     may_be_notified: bool = True
     """Whether deliveries to it may go out."""
     home: str | None = None

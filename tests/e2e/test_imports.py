@@ -1,5 +1,8 @@
 """Short commands stay light (design rule 10)."""
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -22,27 +25,43 @@ PRICED = "../sentinels/shell-error-watch/sentinel.json"
 STREAM = "agent-streams/claude-success.jsonl"
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("validate", "demo"),
-        ("validate", NARRATOR),
-        ("try", NARRATOR, STREAM),
-        ("try", NARRATOR, STREAM, "--render"),
-        ("try", PRICED, STREAM, "--where", "--timeline"),
-        ("check", "demo", "stock/narrator"),
-        ("tail", "journals/recorded-0.10.events.jsonl"),
-        ("journal", "stats", "journals/recorded-0.10.events.jsonl"),
-        ("runs",),
-        ("report", "journals/recorded-0.10.events.jsonl", "--markdown"),
-    ],
-    ids=" ".join,
-)
-def test_neither_a_model_package_nor_a_web_framework_is_imported(
-    cli: Cli, fixtures: Path, arguments: tuple[str, ...]
-) -> None:
-    packages = imported(Cli(cli.home, fixtures), *arguments)
-    assert sorted(packages & HEAVY) == []
+LIGHT = [
+    ("runs",),
+    ("tail", "journals/recorded-0.10.events.jsonl"),
+    ("journal", "stats", "journals/recorded-0.10.events.jsonl"),
+    ("report", "journals/recorded-0.10.events.jsonl", "--markdown"),
+    ("validate", "demo"),
+    ("validate", NARRATOR),
+    ("try", NARRATOR, STREAM),
+    ("try", NARRATOR, STREAM, "--render"),
+    ("try", PRICED, STREAM, "--where", "--timeline"),
+    ("check", "demo", "stock/narrator"),
+]
+ONE_AFTER_ANOTHER = """
+import json, sys
+from hankwatch.cli.main import main
+heavy, commands = map(json.loads, sys.argv[1:])
+for arguments in commands:
+    sys.argv[1:] = arguments
+    try:
+        main()
+    except SystemExit as end:
+        loaded = sorted(set(heavy) & sys.modules.keys())
+        assert not end.code and not loaded, (arguments, end.code, loaded)
+print("light to the end", file=sys.stderr)
+"""
+
+
+def test_neither_a_model_package_nor_a_web_framework_is_imported(cli: Cli, fixtures: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", ONE_AFTER_ANOTHER, json.dumps(sorted(HEAVY)), json.dumps(LIGHT)],
+        cwd=fixtures,
+        env=cli.environ(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stderr.splitlines()[-1:] == ["light to the end"], done.stderr
 
 
 def test_help_imports_next_to_nothing(cli: Cli) -> None:

@@ -11,8 +11,8 @@ import pytest
 from tests.support.cli import Cli
 from tests.support.serving import Server, a_server, demo, execution, journal_of, lines, policy
 
-from hankwatch.bench.origins import MAX_TEXT_CHARS
 from hankwatch.config.resources import resource
+from hankwatch.serve.gate import MAX_BODY_BYTES
 from hankwatch.serve.trial import KEPT_FIRES
 from hankwatch.serve.trial_room import AT_ONCE, MAX_WAITING
 
@@ -301,13 +301,13 @@ async def test_requests_have_limits(client: httpx.AsyncClient) -> None:
     for body in (
         {},
         {"config": 1},
-        {"config": "x" * (MAX_TEXT_CHARS + 1)},
         {"config": {}, "withinS": 11},
         {"config": {}, "x": 1},
     ):
         answer = await client.post(TRY, json=body)
         assert answer.status_code == 422
         assert answer.headers["content-type"] == "application/problem+json"
+    assert (await client.post(TRY, json={"config": "x" * MAX_BODY_BYTES})).status_code == 413
     missing = await client.post(TRY, json={"config": config(), "codon": "nowhere"})
     assert missing.status_code == 404
     assert missing.json()["detail"] == "this run has no codon 'nowhere'"

@@ -18,7 +18,7 @@ from hankwatch.sentinels.source import refs, stock_ids
 
 STOCK: Final = "stock:"
 MAX_TEXT_CHARS: Final = 128 * 1024
-"""Of a config that is tried; what is larger is none to begin with."""
+"""Of a config; what is larger is none to begin with."""
 MAX_KEY_CHARS: Final = 300
 _MAX_ORIGINS: Final = 200
 

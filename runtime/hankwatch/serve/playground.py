@@ -12,7 +12,7 @@ from pydantic.alias_generators import to_camel
 from starlette.responses import Response
 
 from hankwatch.agents.detect import ENVELOPE
-from hankwatch.bench.origins import MAX_KEY_CHARS, MAX_TEXT_CHARS, STOCK, Origin, hank_origins, stock_origin
+from hankwatch.bench.origins import MAX_KEY_CHARS, STOCK, Origin, hank_origins, stock_origin
 from hankwatch.bench.sources import Source, latest_run
 from hankwatch.config.source import Document
 from hankwatch.core.errors import NotOfRun
@@ -31,7 +31,6 @@ GONE: Final = 499
 """Status of an answer that nobody reads."""
 
 _MODEL: Final = ConfigDict(alias_generator=to_camel, validate_by_name=True, serialize_by_alias=True, extra="forbid")
-Text = Annotated[str, StringConstraints(max_length=MAX_TEXT_CHARS)]
 Key = Annotated[str, StringConstraints(max_length=MAX_KEY_CHARS)]
 
 
@@ -40,7 +39,7 @@ class TrialRequest(View):
 
     model_config = _MODEL
 
-    config: dict[str, Any] | Text
+    config: dict[str, Any] | str
     """The sentinel config, as an object or as its text; only faults of a text have lines."""
     origin: Key | None = None
     """The sentinel of the run, or `stock:ID`, that it began as: prompt files that this one names may be named too."""

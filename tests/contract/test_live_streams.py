@@ -109,6 +109,16 @@ async def test_what_is_written_from_now_on_comes_at_once(server: Server, root: P
         assert await texts(found, 2) == ["third", "fourth"]
 
 
+async def test_a_client_goes_on_where_it_was_when_the_server_has_begun_anew(root: Path) -> None:
+    async with a_server(root.parent) as server, following(server, after=0) as found:
+        got = [await anext(found), await anext(found)]
+    append(root, "while nobody served", start=2_000)
+    async with a_server(root.parent) as server, following(server, last=int(got[-1].id or 0)) as found:
+        append(root, "again", start=3_000)
+        assert await texts(found, 2) == ["while nobody served", "again"]
+    assert [one.data["data"]["message"] for one in got] == ["first", "second"]
+
+
 async def test_a_client_resumes_behind_what_it_had(server: Server, root: Path) -> None:
     async with following(server, after=0) as found:
         first = await anext(found)

@@ -13,8 +13,8 @@ import httpx
 import pytest
 from tests.support.cli import Cli
 from tests.support.live import live_run
+from tests.support.protocol_client import ProtocolClient
 from tests.support.serving import execution, journal_of, lines, policy
-from websockets.sync.client import connect
 
 pytestmark = pytest.mark.slow
 
@@ -81,22 +81,30 @@ def test_a_live_run_is_steered_and_followed(cli: Cli) -> None:
         run.process.wait(timeout=10)
 
 
-def test_a_client_of_the_old_protocol_steers_a_live_run(cli: Cli) -> None:
-    with live_run(cli) as run, serving(cli, run.root) as (address, _):
-        with connect(address.replace("http", "ws") + "/ws", proxy=None) as client:
+def test_a_client_of_the_old_protocol_outlives_its_server_and_steers_a_live_run(cli: Cli) -> None:
+    def text(said: str) -> dict[str, object]:
+        return {"type": "assistant", "message": {"content": [{"type": "text", "text": said}]}, "session_id": "s"}
 
-            def heard(*types: str) -> dict[str, Any]:
-                while (message := json.loads(client.recv(timeout=10)))["type"] not in types:
-                    pass
-                return dict(message)
-
-            client.send(json.dumps({"type": "handshake", "data": {"mode": "readandwrite"}}))
-            heard("server.ready")
-            client.send(json.dumps({"type": "codon.skip", "id": "mine-1"}))
-            answer = heard("info", "error")
-            assert (answer["type"], answer["data"]["commandId"]) == ("info", "mine-1")
-            assert heard("codon.completed")["data"]["codonId"] == "build"
+    with live_run(cli) as run:
+        with serving(cli, run.root) as (address, _):
+            client, port = ProtocolClient(address), address.rpartition(":")[2]
+            with client.connected():
+                run.say(text("while it serves"))
+                assert client.until("assistant.action")["data"]["content"] == "while it serves"
+        run.say(text("while nobody serves"))
+        with serving(cli, run.root, "--port", port), client.connected():
+            run.say(text("again"))
+            client.until("assistant.action")
+            answer = client.command("codon.skip")
+            assert (answer["type"], answer["data"]["commandId"]) == ("info", "codon.skip-1")
+            assert client.until("codon.completed")["data"]["codonId"] == "build"
         run.process.wait(timeout=10)
+    written = [json.loads(line) for line in run.journal.read_bytes().splitlines()]
+    upto = 1 + [event["type"] for event in written].index("codon.completed")
+    quiet = {"sentinel.triggered"}  # which nobody asked to be told
+    assert {event["id"] for event in written[:upto] if event["type"] not in quiet} <= client.events.keys()
+    said = [one["data"]["content"] for one in client.events.values() if one["type"] == "assistant.action"]
+    assert said == ["while it serves", "while nobody serves", "again"]
 
 
 def test_watches_are_checked_while_it_serves(cli: Cli) -> None:

@@ -27,6 +27,14 @@ class Bins:
         self.reach(at_ms)
         self._lanes.setdefault(lane, [0] * self.size)[self.index(at_ms)] += amount
 
+    def copy(self) -> "Bins":
+        """The same as of now, whatever is counted later."""
+        made = Bins(
+            self.start_ms, self.width_ms, self.size, {lane: counts.copy() for lane, counts in self._lanes.items()}
+        )
+        made.end_ms = self.end_ms
+        return made
+
     def reach(self, at_ms: int) -> None:
         """Make room for an instant."""
         self.end_ms = max(self.end_ms, at_ms)

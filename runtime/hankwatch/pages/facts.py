@@ -1,7 +1,7 @@
 """The facts of one run, in bounded memory; report and console share them."""
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hankwatch.pages.bins import Bins
 from hankwatch.pages.budget import BudgetFacts
@@ -119,6 +119,14 @@ class RunFacts:
     """Lines of the call log that are no calls."""
     name: str = ""
     """What a reader calls it on the command line: an id, or a path."""
+
+    def copy(self) -> "RunFacts":
+        """The same as of now; what is counted later changes nothing in it."""
+        made = replace(self, bins=self.bins.copy(), observed=self.observed.copy())
+        made.types, made.tools, made.files = self.types.copy(), self.tools.copy(), self.files.copy()
+        made.lanes, made.failures = self.lanes.copy(), self.failures.copy()
+        made.interventions, made.moments = self.interventions.copy(), self.moments.copy()
+        return made
 
     @property
     def shown_codons(self) -> Kept[CodonFacts]:

@@ -200,7 +200,10 @@ class FireFold:
 
     def facts(self) -> list[SentinelFacts]:
         """All of them as they stand now, with what those that are still loaded have spent and lost so far."""
-        found = {sentinel_id: replace(sentinel) for sentinel_id, sentinel in self.sentinels.items()}
+        found = {
+            sentinel_id: replace(sentinel, fires=sentinel.fires.copy(), codons=sentinel.codons.copy())
+            for sentinel_id, sentinel in self.sentinels.items()
+        }
         _settle(found, self._loads)
         return list(found.values())
 

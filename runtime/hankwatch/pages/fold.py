@@ -1,7 +1,6 @@
 """A journal's events folded into the facts of one run."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from hankwatch.core.contain import contain
@@ -95,8 +94,9 @@ class RunFold:
 
     def facts(self, *, live: bool) -> RunFacts:
         """What has become known so far; ``live`` when a process is still at it. The fold may go on."""
-        facts = replace(self._facts, sentinels=self._fires.facts(), events=[], codons=[])
-        facts.troubles, facts.unlisted_sentinel_events = self._fires.troubles, self._fires.unlisted
+        facts = self._facts.copy()
+        facts.sentinels, facts.events, facts.codons = self._fires.facts(), [], []
+        facts.troubles, facts.unlisted_sentinel_events = self._fires.troubles.copy(), self._fires.unlisted
         facts.sentinel_cost = sum((sentinel.cost for sentinel in facts.sentinels), Cost())
         facts.unpriced_calls = facts.sentinel_cost.unpriced
         run = next((run for run in self._state.runs if run.run_id == facts.run_id), None)

@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -28,6 +28,10 @@ class Kept(Generic[T]):
         self.tail.append(item)
         if len(self.tail) > self.last:
             self.tail.popleft()
+
+    def copy(self) -> "Kept[T]":
+        """The same as of now, whatever is added later."""
+        return replace(self, head=self.head.copy(), tail=self.tail.copy())
 
     def __iter__(self) -> Iterator[T]:
         yield from self.head
@@ -72,6 +76,13 @@ class Tally:
         share.failed += failed
         share.size_bytes += size_bytes
         return share.name
+
+    def copy(self) -> "Tally":
+        """The same as of now, whatever is added later."""
+        made = Tally(self._limit)
+        made._shares = {name: replace(share) for name, share in self._shares.items()}
+        made.others = replace(self.others)
+        return made
 
     def __iter__(self) -> Iterator[Share]:
         """The most frequent first."""

@@ -254,3 +254,22 @@ def test_the_facts_of_a_live_run_can_be_asked_for_again_and_again() -> None:
     cite(late, lambda ids: (event for event in story.events if event.id in ids))
     assert early.status == "running"
     assert html(late) == html(whole)
+
+
+def test_facts_stand_still_while_their_fold_goes_on() -> None:
+    story, _ = eventful_story()
+    fold = RunFold()
+    half = len(story.events) // 2
+    for event in story.events[:half]:
+        fold.take(event)
+    facts = fold.facts(live=True)
+    counted = [share.count for share in facts.types], facts.bins.counts("type tool calls"), facts.fired
+    moments = iter(facts.moments)
+    fires = iter(facts.sentinels[0].fires)
+    next(moments)
+    next(fires)
+    for event in story.events[half:]:
+        fold.take(event)
+    list(moments)
+    list(fires)
+    assert ([share.count for share in facts.types], facts.bins.counts("type tool calls"), facts.fired) == counted

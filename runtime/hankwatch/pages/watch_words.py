@@ -139,7 +139,8 @@ def how(spec: VerifierSpec, watch: Watch) -> str:
 def outcome(watch: Watch) -> str:
     """What the last check said, and why."""
     said = "not checked yet" if watch.last_outcome is None else watch.last_outcome.value.replace("_", " ")
-    return f"{said} ({one_line(watch.last_reason)})" if watch.last_reason else said
+    tells_more = watch.last_reason not in {None, said.replace(" ", "-")}
+    return f"{said} ({one_line(watch.last_reason or '')})" if tells_more else said
 
 
 def seen(watch: Watch) -> str:

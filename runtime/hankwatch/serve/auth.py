@@ -8,6 +8,7 @@ from typing import Final
 
 from hankwatch.core.clock import Clock, SystemClock
 from hankwatch.core.errors import ScopeMissing, Unauthenticated, UsageError
+from hankwatch.serve.guesses import Guesses
 from hankwatch.serve.logins import Logins
 from hankwatch.serve.policy import SCOPES, Policy, PolicyFile, Scope
 from hankwatch.watches.authority import Principal, Standing, operator
@@ -62,7 +63,9 @@ class Door:
 
     def __init__(self, policy: PolicyFile | None = None, clock: Clock | None = None) -> None:
         self.policy = policy
-        self.logins = Logins(clock or SystemClock())
+        clock = clock or SystemClock()
+        self.logins = Logins(clock)
+        self.guesses = Guesses(clock)
 
     def caller(self, headers: Mapping[str, str]) -> Caller:
         """Who made a request with these headers.

@@ -1,6 +1,7 @@
 """Logging in with a token, where there is a policy; a form, so that it needs no script."""
 
 from http import HTTPStatus
+from math import ceil
 from typing import Final
 from urllib.parse import parse_qs
 
@@ -28,10 +29,18 @@ async def log_in(request: Request, serving: Served) -> Response:
     """Exchange a token for a cookie."""
     given = parse_qs((await request.body()).decode("utf-8", "replace"), keep_blank_values=True)
     token, path = given.get("token", [""])[0].strip(), _local(given.get("next", ["/"])[0])
+    guesses, address = serving.door.guesses, request.client.host if request.client else ""
+    if (wait_s := guesses.wait_s(address)) > 0:
+        said = f"too many wrong tokens came from your address; try again in {ceil(wait_s)} s"
+        answer = await _form(path, said=said, status=HTTPStatus.TOO_MANY_REQUESTS)
+        answer.headers["Retry-After"] = str(ceil(wait_s))
+        return answer
     try:
         serving.door.holder(token)
     except Unauthenticated as error:
+        guesses.add(address)
         return await _form(path, said=str(error), status=HTTPStatus.UNAUTHORIZED)
+    serving.door.logins.end(request.headers.get("cookie", ""))  # what the browser had
     cookie = set_cookie(serving.door.logins.begin(token), is_secure=request.url.scheme == "https")
     return RedirectResponse(path, HTTPStatus.SEE_OTHER, {"Set-Cookie": cookie})
 

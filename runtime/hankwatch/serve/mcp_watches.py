@@ -100,6 +100,8 @@ async def _create_watch(asker: Asker, written: Mapping[str, Any]) -> Result:
 
 
 async def _create_monitor(asker: Asker, written: Mapping[str, Any]) -> Result:
+    if asker.turn is None and written.get("session") is None:
+        raise WatchInvalid(["session: must be given; it is what a monitor wakes"])
     return await _arm(asker, written, Kind.MONITOR, _OF_A_MONITOR)
 
 
@@ -245,7 +247,9 @@ def _schema_of(not_said: Collection[str], kinds: Collection[str] | None = None) 
 
 def _edit_schema(asker: Asker) -> Schema:
     schema = flat_schema(WatchEdit.model_json_schema(), without=_EDITED_BY_OTHERS if asker.turn is not None else ())
-    named = flat_schema(_Named.model_json_schema())
+    named, asked = flat_schema(_Named.model_json_schema()), flat_schema(WatchRequest.model_json_schema())
+    for name, of_key in schema["properties"].items():
+        of_key.setdefault("description", asked["properties"].get(name, {}).get("description", ""))
     return {**schema, "properties": {**named["properties"], **schema["properties"]}, "required": ["id"]}
 
 

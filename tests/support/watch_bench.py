@@ -171,7 +171,7 @@ class WatchBench:
     async def until(self, holds: Callable[[], bool]) -> None:
         """Wait until something holds; the test's own limit ends what never comes."""
         while not holds():  # noqa: ASYNC110 - it polls the store, which other processes write
-            await anyio.sleep(0.002)
+            await anyio.sleep(0.005)
 
     async def ended(self, watch: Watch) -> Watch:
         await self.until(lambda: self.stands(watch).status is Status.ENDED)

@@ -67,6 +67,7 @@ function listen(address) {
     state.hidden = false;
     state.classList.add("lost");
     words.textContent = "not connected";
+    if (stream.readyState === EventSource.CLOSED) refresh(); // refused: the login is over, and the page leads to another
   };
   stream.addEventListener("changed", (message) => { if (wanted.has(message.data)) refresh(); });
   stream.addEventListener("notice", (message) => toast(JSON.parse(message.data)));

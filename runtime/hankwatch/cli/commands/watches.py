@@ -11,7 +11,10 @@ from hankwatch.core.errors import UsageError
 if TYPE_CHECKING:
     from hankwatch.cli.watch_desk import Desks
 
-watch_app = group("watch", "Wait for something outside, then react: arm, list, steer and check watches.")
+watch_app = group(
+    "watch",
+    "Wait for something outside, then react: arm, list, steer and check watches. In an agent's turn they speak for that agent.",
+)
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="A watch, as `watch list` names it.")]
 Home = Annotated[

@@ -1,16 +1,20 @@
 """Sentinels side by side: what each said, newest first, beside the events that caused it."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from hankwatch.events.envelope import Event
 from hankwatch.pages.facts import RunFacts
 from hankwatch.pages.fires import Fire, SentinelFacts
-from hankwatch.pages.gather import FindEvents
 from hankwatch.pages.rows import EventRow
 from hankwatch.pages.visible import Excerpt
 
 _ENTRY_CHARS: Final = 1_200
+_NEAR_BYTES: Final = 2 * 1024 * 1024
+"""Of the journal before a fire, where its causes are looked for."""
+FindBack = Callable[[Collection[str], int, int], Iterable[Event]]
+"""The events of these ids that end behind one cursor and no later than another, the last one first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +64,7 @@ class SentinelLane:
         return self.sentinel.fired - len(self.fires)
 
 
-def sentinel_lanes(facts: RunFacts, find: FindEvents, measure: Measure, only: str | None = None) -> list[SentinelLane]:
+def sentinel_lanes(facts: RunFacts, find: FindBack, measure: Measure, only: str | None = None) -> list[SentinelLane]:
     """The lanes of a run's sentinels, or the one of ``only``, with the events of their fires from ``find``."""
     lanes = [
         SentinelLane(number, sentinel, list(_fires(sentinel, measure)))
@@ -68,11 +72,10 @@ def sentinel_lanes(facts: RunFacts, find: FindEvents, measure: Measure, only: st
         if only in {None, sentinel.id}
     ]
     shown = [fire for lane in lanes for fire in lane.fires]
-    rows = _rows({event_id for fire in shown for event_id in _cited(fire, measure)}, find)
+    rows = _rows(sorted(shown, key=lambda fire: -fire.fire.cursor), find, measure)
     for fire in shown:
-        fire.causes = sorted(
-            (rows[event_id] for event_id in _cited(fire, measure) if event_id in rows), key=lambda row: row.cursor
-        )
+        found = (rows[event_id] for event_id in _cited(fire, measure) if event_id in rows)
+        fire.causes = sorted(found, key=lambda row: row.cursor)
     return lanes
 
 
@@ -86,12 +89,29 @@ def _cited(fire: LaneFire, measure: Measure) -> tuple[str, ...]:
     return fire.fire.event_ids[: measure.causes]
 
 
-def _rows(ids: Collection[str], find: FindEvents) -> dict[str, EventRow]:
-    """One row for each id; looks no further than for the last of them."""
+def _rows(fires: Iterable[LaneFire], find: FindBack, measure: Measure) -> dict[str, EventRow]:
+    """A row for each cause that lies near its fire; goes through no stretch twice, and no further than it has to.
+
+    Args:
+        fires: The last one first.
+        find: Where they are.
+        measure: How many of each.
+    """
+    fires = list(fires)
+    wanted = {event_id for fire in fires for event_id in _cited(fire, measure)}
     rows: dict[str, EventRow] = {}
-    if ids:
-        for event in find(ids):
+    behind: int | None = None
+    for fire in fires:
+        missing = {event_id for event_id in _cited(fire, measure) if event_id not in rows}
+        until = fire.fire.cursor if behind is None else min(behind, fire.fire.cursor)
+        after = max(0, fire.fire.cursor - _NEAR_BYTES)
+        if not missing or until <= after:
+            continue
+        behind = after
+        for event in find(wanted, after, until):
             rows[event.id] = EventRow.of(event)
-            if len(rows) == len(ids):
+            missing.discard(event.id)
+            if not missing:
+                behind = event.cursor - event.size_bytes
                 break
     return rows

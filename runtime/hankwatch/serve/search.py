@@ -145,14 +145,12 @@ def event_at(journal: Path, span: Span, cursor: int) -> Event | None:
     return found if found is not None and found.cursor == cursor else None
 
 
-def events_of(journal: Path, span: Span, ids: Collection[str]) -> Iterator[Event]:
-    """The events of these ids, the last one first, as far back as one window goes; blocks."""
+def events_of(journal: Path, ids: Collection[str], after: int, until: int) -> Iterator[Event]:
+    """The events of these ids in a stretch, the last one first; blocks."""
     wanted = {event_id.encode("utf-8", "surrogatepass") for event_id in ids}
+    reader = JournalReader(journal)
     try:
-        end = journal.stat().st_size if span.until is None else span.until
-        floor = max(span.after, end - SCANNED_BYTES)
-        reader = JournalReader(journal)
-        for event in reader.search(lambda text: _is_of(text, wanted), after=floor, until=end, backwards=True):
+        for event in reader.search(lambda text: _is_of(text, wanted), after=after, until=until, backwards=True):
             if event.id in ids:
                 yield event
     except FileNotFoundError:

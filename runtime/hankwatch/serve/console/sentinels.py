@@ -41,10 +41,8 @@ async def show_sentinels(
 
 
 def _lanes(named: Named, facts: RunFacts, only: str | None) -> list[SentinelLane]:
-    span = named.followed.span(named.run or facts.run_id)
-    return sentinel_lanes(
-        facts, partial(events_of, named.followed.journal, span), ALONE if only is not None else BESIDE, only
-    )
+    measure = BESIDE if only is None else ALONE
+    return sentinel_lanes(facts, partial(events_of, named.followed.journal), measure, only)
 
 
 @router.get("/runs/{run_id}/reports/{name:path}")

@@ -45,6 +45,7 @@ async def test_a_real_program_arms_a_monitor_and_is_woken_with_the_result(
 ) -> None:
     server.script = [
         Step("Arming.", tool="create_monitor", arguments=MONITOR),
+        Step("Looking.", shell="echo hi there"),
         Step("I wait."),
         Step("It is deployed."),
     ]
@@ -85,6 +86,7 @@ async def test_a_real_program_arms_a_monitor_and_is_woken_with_the_result(
     assert [event.type for event in ran.of("watch.armed", "watch.met")] == ["watch.armed", "watch.met"]
     assert ran.completed()["success"] is True, ran.of("error")
     said = [e.data["content"] for e in ran.of("assistant.action") if e.data["action"] == "message"]
-    assert said == ["Arming.", "I wait.", "It is deployed."]
+    assert said == ["Arming.", "Looking.", "I wait.", "It is deployed."]
+    assert "hi there" in ran.of("tool.result")[-1].data["result"], "its other tools are as free as before"
     assert "Read the status and go on." in server.bodies[-1]
     assert "deployed" in server.bodies[-1]

@@ -142,6 +142,8 @@ def list_(prefix: str, *, session: str | None, active: bool, desks: Desks, as_js
             return 0
         lines.print_watches(output.stdout(), watches, told, now)
         lines.print_notices(output.stdout(), notices, now)
+        if (said := words.set_here((await desk.settings()).values())) is not None:
+            output.say(said)
         if (warning := words.not_looked_at(watches, liveness, now)) is not None:
             output.say(warning)
         return 0

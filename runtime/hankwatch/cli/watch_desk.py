@@ -19,6 +19,7 @@ from hankwatch.watches.authority import Principal, operator
 from hankwatch.watches.delivery import Delivery
 from hankwatch.watches.evaluation import Evaluation
 from hankwatch.watches.files import read_watches
+from hankwatch.watches.instance import Setting
 from hankwatch.watches.requests import WatchEdit, WatchRequest
 from hankwatch.watches.roll import Liveness
 from hankwatch.watches.scope import Scope
@@ -66,6 +67,10 @@ class Desk(Protocol):
 
     async def liveness(self) -> Liveness:
         """Whether anybody polls."""
+        ...
+
+    async def settings(self) -> dict[str, Setting]:
+        """What can be set for the store while it is in use, by name."""
         ...
 
     @property
@@ -162,6 +167,10 @@ class Here:
     async def liveness(self) -> Liveness:
         """See ``Desk``."""
         return self.watching.store.engines.liveness(EVERYWHERE, self.now())
+
+    async def settings(self) -> dict[str, Setting]:
+        """See ``Desk``."""
+        return await self.watching.service.settings()
 
     @property
     def warns(self) -> bool:

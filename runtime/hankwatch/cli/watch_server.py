@@ -19,6 +19,7 @@ from hankwatch.core.errors import BadLine, ServerRefused, ServerUnreachable, Usa
 from hankwatch.watches.codec import decode
 from hankwatch.watches.delivery import Delivery
 from hankwatch.watches.evaluation import Evaluation
+from hankwatch.watches.instance import Setting
 from hankwatch.watches.requests import WatchEdit, WatchRequest
 from hankwatch.watches.roll import Liveness
 from hankwatch.watches.service import Applied, Armed
@@ -31,6 +32,7 @@ LIMIT_S: Final = 60.0
 _PAGE: Final = 1_000
 _DELIVERIES: Final = TypeAdapter(list[Delivery])
 _EVALUATIONS: Final = TypeAdapter(list[Evaluation])
+_SETTING: Final = TypeAdapter(Setting)
 _APPLIED: Final = TypeAdapter(Applied)
 
 
@@ -130,6 +132,11 @@ class There:
         page = (await self._ask("GET", "/api/watches", {"limit": 1})).json()
         looked = page["last_loop_at"]
         return Liveness(None if looked is None else datetime.fromisoformat(looked), None, page["lag_s"])
+
+    async def settings(self) -> dict[str, Setting]:
+        """See ``Desk``."""
+        said = (await self._ask("GET", "/api/watch-settings")).json()
+        return {name: _SETTING.validate_python({"name": name, **one}) for name, one in said.items()}
 
     @property
     def warns(self) -> bool:

@@ -10,6 +10,7 @@ from hankwatch.core.text import one_line, shorten
 from hankwatch.pages.visible import visible
 from hankwatch.pages.words import duration
 from hankwatch.watches.delivery import Channel, Delivery, DeliveryStatus
+from hankwatch.watches.instance import Setting
 from hankwatch.watches.roll import Liveness
 from hankwatch.watches.signals import Told
 from hankwatch.watches.specs import CheckSpec, CommandSpec, DocumentSpec, EventSpec, TimeSpec, VerifierSpec
@@ -51,6 +52,16 @@ def not_looked_at(watches: Sequence[Watch], liveness: Liveness, now: datetime) -
     if late:
         return f"not polled: {', '.join(watch.id for watch in late[:5])} is overdue, no engine minds it; {_ENGINE}"
     return None
+
+
+def set_here(settings: Iterable[Setting]) -> str | None:
+    """What was set for the store, over what is configured; None when nothing is."""
+    found = [
+        f"{one.name} {str(one.value).lower() if isinstance(one.value, bool) else f'{one.value:g}'}"
+        for one in settings
+        if one.set_at is not None
+    ]
+    return f"Set for this store: {', '.join(found)}" if found else None
 
 
 def notes(watch: Watch, told: Mapping[tuple[str, str], int], now: datetime) -> list[str]:

@@ -46,7 +46,7 @@ async def check_killed(backend: str, home: Path, seed: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["sqlite", "postgres"])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(5))
 async def test_each_committed_fire_is_accepted_exactly_once_whenever_its_process_is_killed(
     tmp_path: Path, backend: str, seed: int
 ) -> None:

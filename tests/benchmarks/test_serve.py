@@ -8,6 +8,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event, Thread
@@ -106,11 +107,12 @@ def test_requests_over_ten_thousand_watches(tmp_path: Path) -> None:
             addresses[name] = stack.enter_context(served(tmp_path / f"{name}-runs", bench.service))
         few = stack.enter_context(httpx.Client(base_url=addresses["few"]))
         many = stack.enter_context(httpx.Client(base_url=addresses["many"]))
-        for name, calls in {
-            "list 10": [lambda c=c: c.get("/api/watches", params={"limit": 10}) for c in (few, many)],
-            "get one": [lambda c=c: c.get("/api/watches/watch-7") for c in (few, many)],
+        asked: dict[str, list[Callable[[], httpx.Response]]] = {
+            "list 10": [partial(c.get, "/api/watches", params={"limit": 10}) for c in (few, many)],
+            "get one": [partial(c.get, "/api/watches/watch-7") for c in (few, many)],
             "create": [creating(few), creating(many)],
-        }.items():
+        }
+        for name, calls in asked.items():
             (few_50, few_99), (many_50, many_99) = percentiles(calls)
             told = (
                 f"p50 {few_50:.1f}, p99 {few_99:.1f} ms with {FEW}; p50 {many_50:.1f}, p99 {many_99:.1f} ms with {MANY}"

@@ -26,10 +26,12 @@ class Counters:
     fired: int = 0
     dropped: int = 0
     """Triggers that did not fit into a queue."""
+    dropped_events: int = 0
+    """Events in those."""
     abandoned: int = 0
     """Triggers given up at an end."""
     calls: int = 0
-    """Model calls of sentinels that were unloaded."""
+    """Model calls of sentinels: those that a trigger ended with, and at its unloading all that it has made."""
     tokens: Counter[str] = field(default_factory=Counter)
     """By direction, of agents and sentinels: ``(agent|sentinel) (input|output)``."""
     agent_cost_usd: float = 0.0
@@ -45,6 +47,8 @@ class Counters:
     """Triggers without an end so far: they wait or are being asked about."""
     _open: dict[tuple[str, str, int], int] = field(default_factory=dict)
     """Triggers without an end -> when they were triggered."""
+    _called: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Sentinels that are loaded -> their calls so far."""
     _used: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Codons without an end -> their tokens so far."""
 
@@ -59,6 +63,7 @@ class Counters:
                     self._open[_key(event)] = event.at_ms
             case "sentinel.output":
                 self._end(event, "answered")
+                self._call(event)
                 self.sentinel_cost_usd += cost_of(data.get("cost")).known_usd
                 if isinstance(tokens := data.get("tokens"), dict):
                     self._spend("sentinel", tokens.get("input"), tokens.get("output"))
@@ -66,7 +71,8 @@ class Counters:
                 self._of_error(event)
             case "sentinel.unloaded":
                 self.dropped += count_of(data.get("droppedTriggers"))
-                self.calls += count_of(data.get("llmCallCount"))
+                self.dropped_events += count_of(data.get("droppedEvents"))
+                self.calls += max(0, count_of(data.get("llmCallCount")) - self._called.pop(_key(event)[:2], 0))
             case "token.usage":
                 self._of_usage(event)
             case "watchdog.nudge" | "watchdog.interrupt":
@@ -84,6 +90,14 @@ class Counters:
                 self._open.pop((*_key(event)[:2], count_of(number)), None)
         elif data.get("triggerNumber") is not None and data.get("errorType") != "file-write-failed":
             self._end(event, "failed")
+            if data.get("errorType") == "llm-call-failed":
+                self._call(event)
+
+    def _call(self, event: Event) -> None:
+        sentinel = _key(event)[:2]
+        if sentinel in self._called or len(self._called) < _MAX_OPEN:
+            self._called[sentinel] += 1
+            self.calls += 1
 
     def _of_usage(self, event: Event) -> None:
         """Increments as they come; a final one adds what they have left out."""

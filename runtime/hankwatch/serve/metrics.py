@@ -117,6 +117,9 @@ def _of_journals(serving: Serving) -> Iterator[Metric]:
         "hankwatch_sentinel_dropped", "Triggers lost to full queues.", sum(one.dropped for one in counted)
     )
     yield CounterMetricFamily(
+        "hankwatch_sentinel_dropped_events", "Events in those.", sum(one.dropped_events for one in counted)
+    )
+    yield CounterMetricFamily(
         "hankwatch_sentinel_abandoned", "Triggers given up at an end.", sum(one.abandoned for one in counted)
     )
     yield CounterMetricFamily("hankwatch_sentinel_calls", "Model calls.", sum(one.calls for one in counted))

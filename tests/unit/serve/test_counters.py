@@ -35,6 +35,20 @@ def test_a_fire_waits_until_it_has_an_end() -> None:
     assert (counters.sentinel_cost_usd, counters.tokens["sentinel output"]) == (0.5, 4)
 
 
+def test_calls_are_counted_as_they_end_and_at_the_unloading_what_no_fire_told() -> None:
+    fires = (
+        (0, "sentinel.output", fire(1)),
+        (1, "sentinel.error", fire(2, errorType="llm-call-failed")),
+        (1, "sentinel.error", fire(3, errorType="template-render-failed")),
+    )
+    unloaded = {**fire(0), "llmCallCount": 5, "droppedTriggers": 2, "droppedEvents": 7}
+    assert counted(*fires).calls == 2
+    done = counted(*fires, (2, "sentinel.unloaded", unloaded))
+    assert (done.calls, done.dropped, done.dropped_events) == (5, 2, 7)
+    again = (3, "sentinel.output", fire(1)), (4, "sentinel.unloaded", {**fire(0), "llmCallCount": 1})
+    assert counted(*fires, (2, "sentinel.unloaded", unloaded), *again).calls == 6
+
+
 def test_what_was_given_up_waits_no_more() -> None:
     counters = counted(
         (0, "sentinel.triggered", fire(1)),

@@ -13,9 +13,11 @@ from tests.support.watch_stores import store_url
 from tests.support.watches import a_watch, at, pending, satisfied
 
 from hankwatch.core.errors import CapReached, StoreFailed, UsageError
+from hankwatch.watches import signals
 from hankwatch.watches.database import Database
 from hankwatch.watches.decide import Decision, Raised, decide, end
 from hankwatch.watches.delivery import Channel, DeliveryStatus
+from hankwatch.watches.instance import Configured
 from hankwatch.watches.outbox import DeliveryLease, Outbox
 from hankwatch.watches.policies import Caps
 from hankwatch.watches.scope import Scope
@@ -514,3 +516,54 @@ def test_what_stands_otherwise_than_when_it_was_leased_is_decided_as_it_stands(s
     assert decision is not None
     assert [raised.signal for raised in decision.raised] == [Signal.MET]
     assert store.get(watch.id) == decision.watch
+
+
+def test_every_signal_is_told_in_the_order_it_was_committed(store: WatchStore) -> None:
+    watch = armed(store)
+    (lease,) = leased(store)
+    settled(store, lease, satisfied(), 0)
+    told = store.signals.read(store.signals.behind(0))
+    assert [(one.signal, one.watch.id) for one in told] == [(Signal.ARMED, watch.id), (Signal.MET, watch.id)]
+    assert told[-1].number == store.signals.newest()
+    assert store.signals.behind(told[0].number) == [told[1].number]
+
+
+def test_old_signals_make_room(store: WatchStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(signals, "KEPT", 3)
+    monkeypatch.setattr(signals, "_PRUNED_EVERY", 5)
+    for number in range(10):
+        armed(store, number=number)
+    assert store.signals.behind(0) == [8, 9, 10]
+
+
+def test_a_change_of_any_watch_changes_the_tally(store: WatchStore) -> None:
+    seen = [store.signals.tally()]
+    watch = armed(store)
+    seen.append(store.signals.tally())
+    (lease,) = leased(store)
+    settled(store, lease, pending(), 0)
+    seen.append(store.signals.tally())
+    store.change(watch.id, lambda stands: end(stands, EndReason.CANCELLED, at(1)), at(1))
+    seen.append(store.signals.tally())
+    store.delete(watch.id)
+    assert len({*seen}) == 4
+    assert store.signals.tally() == seen[0]
+
+
+def test_what_is_set_for_the_store_holds_until_it_is_taken_back(store: WatchStore) -> None:
+    configured = Configured(30.0, True, 24.0)
+    store.settings.write({"interval": 60.0, "enabled": False}, "root", at(5))
+    other = WatchStore(store.database).settings.holding(configured)
+    assert (other["interval"].value, other["interval"].configured, other["interval"].set_by) == (60.0, 30.0, "root")
+    assert (other["enabled"].value, other["enabled"].set_at) == (False, at(5))
+    assert other["keep_terminal_h"].set_at is None
+    store.settings.write({"interval": None}, "root", at(6))
+    assert store.settings.holding(configured)["interval"].value == pytest.approx(30.0)
+
+
+def test_a_text_is_found_anywhere_in_a_record(store: WatchStore) -> None:
+    armed(store, number=1, condition='The "Deploy" is 100%_done')
+    armed(store, number=2, condition="another")
+    for text_ in ('"deploy"', "100%_D", "DEPLOY"):
+        assert [watch.id for watch in store.find(text=text_)] == ["watch-1"], text_
+    assert store.find(text="100%%") == []

@@ -9,7 +9,6 @@ import secrets
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
-from http.cookies import CookieError, SimpleCookie
 from typing import Final
 
 from hankwatch.core.clock import Clock
@@ -73,11 +72,9 @@ def set_cookie(value: str, *, is_secure: bool) -> str:
 
 
 def _value(cookie_header: str) -> str | None:
-    try:
-        found = SimpleCookie(cookie_header).get(COOKIE)
-    except CookieError:
-        return None
-    return None if found is None or not found.value else found.value
+    """Ours among the cookies of a request; those of other programs on this host may be written in any way."""
+    pairs = (pair.strip().partition("=") for pair in cookie_header.split(";"))
+    return next((value for name, _, value in pairs if name == COOKIE and value), None)
 
 
 def _digest(value: str) -> str:

@@ -1,7 +1,6 @@
 """``watch engine``: checks and delivers in the foreground (spec watches 7)."""
 
 import signal
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,6 +17,7 @@ from hankwatch.core.clock import SystemClock
 from hankwatch.core.errors import UsageError
 from hankwatch.core.tasks import task_group
 from hankwatch.core.text import one_line, shorten
+from hankwatch.processes.ourselves import OURSELVES
 from hankwatch.runner.waking import WakeRuns
 from hankwatch.watches.decide import Decision
 from hankwatch.watches.turn import Turn
@@ -26,7 +26,6 @@ from hankwatch.watching import EngineRoom, Watching, open_watching
 _INTERRUPTED: Final = 130
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SHOWN_CHARS: Final = 160
-_HANKWATCH: Final = (sys.executable, "-c", "from hankwatch.cli.main import main; main()")
 
 
 def engine(folder: Path | None, *, config: Path | None, as_json: bool, verbose: int) -> int:
@@ -97,7 +96,7 @@ def wake_runs(
 ) -> WakeRuns:
     """What starts ``hankwatch run --wake`` where a wake waits; ``config`` is absolute, since runs stand elsewhere."""
     options = [] if config is None else ["--config", str(config)]
-    command = [*_HANKWATCH, "-q", "run", "--wake", "--headless", *options, "--execution"]
+    command = [*OURSELVES, "-q", "run", "--wake", "--headless", *options, "--execution"]
     return WakeRuns(watching.outbox, watching.clock, watching.now, command, environ, say=say)
 
 

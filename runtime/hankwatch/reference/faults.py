@@ -14,7 +14,15 @@ from hankwatch.reference.markdown import code, prose, table
 
 _HOLES = "…"
 _KEBAB = re.compile(r"[a-z]+(?:-[a-z0-9]+)+")
-_SOURCES = ("settings.py", "config", "hank", "sentinels/rules.py", "sentinels/source.py", "bench/check", "serve/trial.py")
+_SOURCES = (
+    "settings.py",
+    "config",
+    "hank",
+    "sentinels/rules.py",
+    "sentinels/source.py",
+    "bench/check",
+    "serve/trial.py",
+)
 """Where diagnostics are made; a code, its message and its hint stand in one call or tuple there."""
 _OF_SHAPES = (
     ("unknown-key", "error", "A key that does not exist.", "The nearest known key, or the known keys."),
@@ -33,6 +41,18 @@ _OF_MODELS = (
     ("model-without-key", "warning", "The model's key is not set here.", "Which variable to set."),
     ("unknown-model", "warning", "The model registry lacks the model.", "The nearest known model."),
 )
+_OF_PROGRAMS = (
+    ("agent-unknown", "error", "There is no such agent program.", "The nearest known name."),
+    ("agent-resumes-not", "error", "The program cannot go on with a session, as the codon asks.", "What can."),
+    ("auto-compact", "warning", "The program takes no setting of when it compacts.", "Which programs do."),
+    (
+        "no-mcp",
+        "warning",
+        "The program is not known to take an MCP server, or the server's package is missing.",
+        "What does, and the package.",
+    ),
+)
+"""What ``runner.program_faults`` finds; the programs say why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +67,7 @@ def diagnostics() -> str:
     """Every fault and lint of a file."""
     said = {(one.code, one.severity, *map(_tidy, (one.message, one.hint))) for one in _all_said()}
     found = sorted(row for row in said if re.search(r"\w", row[2]))
-    fixed = (*_OF_SHAPES, _OF_TEMPLATES, *_OF_MODELS)
+    fixed = (*_OF_SHAPES, _OF_TEMPLATES, *_OF_MODELS, *_OF_PROGRAMS)
     return (
         "# Faults and lints of files\n\n"
         "`hankwatch validate` reports all of them at once, as `file:line:column: severity[code] pointer: message "

@@ -1,6 +1,5 @@
 """``mcp``: gives the agent of a codon this runtime's MCP server (spec hank 1)."""
 
-import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from importlib.util import find_spec
@@ -12,10 +11,9 @@ from hankwatch.agents.program import AgentProgram, Command, TakesMcp
 from hankwatch.core.errors import ExecutionUnusable
 from hankwatch.core.files import replace_file
 from hankwatch.hank.model import Codon
+from hankwatch.processes.ourselves import OURSELVES
 
 _OURS: Final = "HANKWATCH_"
-_ARGV: Final = (sys.executable, "-P", "-c", "from hankwatch.cli.main import main; main()", "mcp")
-"""Isolated from the folder it is started in, which is the agent's: no module is taken from there."""
 
 
 def mcp_lack(codon: Codon, program: AgentProgram) -> str | None:
@@ -40,7 +38,7 @@ def with_mcp(program: AgentProgram, command: Command, env: Mapping[str, str], fi
     if not isinstance(program, TakesMcp) or find_spec("mcp") is None:
         return command
     ours = {name: value for name, value in env.items() if name.startswith(_OURS) and name not in of_program}
-    server = McpServer(_ARGV, ours, file)
+    server = McpServer((*OURSELVES, "mcp"), ours, file)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         replace_file(file, server.as_json())

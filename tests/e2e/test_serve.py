@@ -14,6 +14,7 @@ import pytest
 from tests.support.cli import Cli
 from tests.support.live import live_run
 from tests.support.protocol_client import ProtocolClient
+from tests.support.runs import until
 from tests.support.serving import execution, journal_of, lines, policy
 
 pytestmark = pytest.mark.slow
@@ -48,6 +49,20 @@ def test_it_says_where_it_is_and_ends_in_order(cli: Cli) -> None:
     assert process.returncode == 130
     assert f"at {address}; Ctrl-C ends it" in said
     assert "Traceback" not in said
+
+
+def test_it_opens_a_browser_when_asked(cli: Cli) -> None:
+    cli.executions.mkdir()
+    browser, opened = cli.cwd / "browser", cli.cwd / "opened"
+    browser.write_text(f'#!/bin/sh\nprintf %s "$1" > {opened}.part && mv {opened}.part {opened}\n')
+    browser.chmod(0o755)
+    with cli.start("serve", "--json", "--open", env={"BROWSER": str(browser)}) as process:
+        assert process.stdout is not None
+        address = json.loads(process.stdout.readline())["address"]
+        until(opened.exists)
+        process.terminate()
+        process.communicate(timeout=15)
+    assert opened.read_text() == address
 
 
 def test_a_port_that_is_taken_is_an_infrastructure_failure(cli: Cli) -> None:

@@ -12,3 +12,5 @@ Types = Annotated[
     Query(alias="type", max_length=60, description="Only these types; repeat it, or separate them by commas."),
 ]
 Codon = Annotated[str | None, Query(max_length=300, description="Only events of this codon, by its runtime id.")]
+"""As a form sends it: empty where nothing was written into it."""
+OneCodon = Annotated[str | None, Query(min_length=1, max_length=300, description="Only events of this codon.")]

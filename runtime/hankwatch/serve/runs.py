@@ -14,7 +14,7 @@ from hankwatch.runner.execution import Found
 from hankwatch.runner.inbox import ask, post
 from hankwatch.serve.context import Asking, Served
 from hankwatch.serve.events import Wanted, page
-from hankwatch.serve.query import Codon, Cursor, Types
+from hankwatch.serve.query import Cursor, OneCodon, Types
 from hankwatch.serve.reports import report, reports
 from hankwatch.serve.shelf import Named
 from hankwatch.serve.views import (
@@ -83,7 +83,7 @@ def get_events(
     *,
     after: Cursor = 0,
     types: Types = [],  # noqa: B006 - FastAPI copies it
-    codon: Codon = None,
+    codon: OneCodon = None,
     limit: Annotated[int, Query(ge=1, le=1_000, description="At most so many.")] = 100,
     form: Annotated[Literal["json", "ndjson"] | None, Query(alias="format")] = None,
     accept: Annotated[str, Header(include_in_schema=False)] = "",

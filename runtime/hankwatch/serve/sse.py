@@ -17,7 +17,7 @@ from hankwatch.core.limits import within
 from hankwatch.serve.context import Asking, Served, Serving
 from hankwatch.serve.events import LAST_CURSOR, Wanted, encoded
 from hankwatch.serve.live import Batch, Note
-from hankwatch.serve.query import Codon, Cursor, Types
+from hankwatch.serve.query import Cursor, OneCodon, Types
 
 _LOG = logging.getLogger(__name__)
 SEND_S: Final = 20.0
@@ -48,7 +48,7 @@ async def stream(
     *,
     after: Cursor | None = None,
     types: Types = [],  # noqa: B006 - FastAPI copies it
-    codon: Codon = None,
+    codon: OneCodon = None,
     last_event_id: Annotated[str | None, Header()] = None,
 ) -> Response:
     """Follow a run: what it writes from now on, or everything behind ``Last-Event-ID`` or ``after``.

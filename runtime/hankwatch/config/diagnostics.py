@@ -49,19 +49,29 @@ class Diagnostic:
 class Diagnostics:
     """Collects; a loader adds all it finds and goes on as far as it can."""
 
-    items: list[Diagnostic] = field(default_factory=list)
+    _found: dict[Diagnostic, None] = field(default_factory=dict)
+    """In the order they were found, each once."""
 
     def add(self, diagnostic: Diagnostic) -> None:
-        if diagnostic not in self.items:
-            self.items.append(diagnostic)
+        self._found.setdefault(diagnostic)
+
+    @property
+    def items(self) -> list[Diagnostic]:
+        return list(self._found)
+
+    def put_in_order_of(self, file: str) -> None:
+        """Those of ``file`` first, then by file; each file's from top to bottom."""
+        self._found = dict.fromkeys(
+            sorted(self._found, key=lambda d: (d.file != file, d.file, d.line or 0, d.column or 0))
+        )
 
     @property
     def errors(self) -> list[Diagnostic]:
-        return [d for d in self.items if d.severity == "error"]
+        return [d for d in self._found if d.severity == "error"]
 
     @property
     def ok(self) -> bool:
         return not self.errors
 
     def __iter__(self) -> Iterator[Diagnostic]:
-        return iter(self.items)
+        return iter(self._found)

@@ -118,13 +118,14 @@ class _Faults:
         nulls = [place for place in nulls_in(self._value) if not self._may_be_null(place)]
         for place in nulls:
             yield self._diagnostic(place, "null", "")
+        known_nulls = set(nulls)
         placed = [(place_of(error, self._value), error) for error in errors]
-        places = [*nulls, *(place for place, _ in placed)]
+        faulty = [*nulls, *(place for place, _ in placed)]
+        around_faults = {place[:end] for place in faulty for end in range(len(place))}
         for place, error in placed:
-            inner_fault = any(len(other) > len(place) and other[: len(place)] == place for other in places)
             # One branch of a union says "not a string" of a list whose items another branch faults; a list
             # with a bad item counts as too short. The inner fault is the one to mend.
-            if place not in nulls and not (inner_fault and _is_about_the_container(error["type"])):
+            if place not in known_nulls and not (place in around_faults and _is_about_the_container(error["type"])):
                 yield self._diagnostic(place, error["type"], error["msg"])
 
     def _diagnostic(self, place: Path, kind: str, said: str) -> Diagnostic:

@@ -80,7 +80,7 @@ def load_hank(path: Path, shown_as: str | None = None, *, env: Mapping[str, str]
         for pointer, codon, pools in in_pools(hank):
             report(codon_files(codon, pointer, hank_dir), document, diagnostics)
             sentinels[codon.id] = reader.read(codon, pointer, pools)
-    diagnostics.items.sort(key=lambda d: (d.file != document.file, d.file, d.line or 0, d.column or 0))
+    diagnostics.put_in_order_of(document.file)
     return LoadedHank(file, hank_dir, document, config, diagnostics, sentinels)
 
 

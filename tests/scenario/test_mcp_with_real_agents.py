@@ -1,12 +1,11 @@
 """Real programs start our MCP server themselves, arm a monitor, end their turn, and are woken; see tests.scenario.test_real_agents."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import anyio
 import pytest
-from tests.support.agent_model_server import AgentModelServer, Step, agent_model_server
+from tests.support.agent_model_server import AgentModelServer, Step
 from tests.support.hanks import codon
 from tests.support.real_agents import SETUPS, clean_environment, find, program
 from tests.support.runs import Ran, write_hank
@@ -19,6 +18,7 @@ from hankwatch.options import RunOptions
 
 pytestmark = [pytest.mark.realagent, pytest.mark.slow, pytest.mark.timeout(180)]
 
+TAKERS = [name for name in SETUPS if isinstance(PROGRAMS[name]((name,), {}), TakesMcp)]
 MONITOR = {
     "condition": "the deploy has a status",
     "verifier": {"type": "document", "path": "status.json", "pointer": "/state"},
@@ -26,20 +26,7 @@ MONITOR = {
 }
 
 
-@pytest.fixture(params=[name for name in SETUPS if isinstance(PROGRAMS[name]((name,), {}), TakesMcp)])
-def name(request: pytest.FixtureRequest) -> str:
-    chosen: str = request.param
-    if find(chosen) is None:
-        pytest.skip(f"{chosen} is not installed")
-    return chosen
-
-
-@pytest.fixture
-def server() -> Iterator[AgentModelServer]:
-    with agent_model_server() as running:
-        yield running
-
-
+@pytest.mark.parametrize("name", TAKERS, indirect=True)
 async def test_a_real_program_arms_a_monitor_and_is_woken_with_the_result(
     name: str, tmp_path: Path, server: AgentModelServer
 ) -> None:

@@ -4,12 +4,11 @@
 """
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.support.agent_model_server import AgentModelServer, Step, agent_model_server
-from tests.support.real_agents import SETUPS, Turn, find, play, program
+from tests.support.agent_model_server import AgentModelServer, Step
+from tests.support.real_agents import Turn, find, play, program
 
 from hankwatch.agents.program import AgentProgram, Interrupts, Resumes, Steers, TurnRequest
 from hankwatch.agents.signals import Result, Signal, ToolUsed
@@ -21,20 +20,6 @@ PROMPT = '--help "two words" $(rm -rf /)\nsecond line \u2028 with {"json": true}
 SYSTEM = "Be brief, says the author."
 BLIND = frozenset({"gemini", "qwen"})
 """Their streams do not tell that a command exited with another code than 0."""
-
-
-@pytest.fixture(params=SETUPS)
-def name(request: pytest.FixtureRequest) -> str:
-    chosen: str = request.param
-    if find(chosen) is None:
-        pytest.skip(f"{chosen} is not installed")
-    return chosen
-
-
-@pytest.fixture
-def server() -> Iterator[AgentModelServer]:
-    with agent_model_server() as running:
-        yield running
 
 
 @pytest.fixture

@@ -1,12 +1,11 @@
 """The loop watchdog on the real programs, whose scripted model loops until it is nudged; see tests.scenario.test_real_agents."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.support.agent_model_server import AgentModelServer, Step, agent_model_server
+from tests.support.agent_model_server import AgentModelServer, Step
 from tests.support.hanks import codon
-from tests.support.real_agents import SETUPS, clean_environment, find, program
+from tests.support.real_agents import clean_environment, find, program
 from tests.support.runs import Ran, run_here, write_hank
 
 pytestmark = [pytest.mark.realagent, pytest.mark.slow, pytest.mark.timeout(180)]
@@ -15,20 +14,6 @@ NUDGE = "Look at it from another side, says the watchdog."
 AGAIN = "The value is still not what I expected it to be here."
 MUTE = frozenset({"cline", "copilot"})
 """They resume no session, or name theirs at the end only."""
-
-
-@pytest.fixture(params=SETUPS)
-def name(request: pytest.FixtureRequest) -> str:
-    chosen: str = request.param
-    if find(chosen) is None:
-        pytest.skip(f"{chosen} is not installed")
-    return chosen
-
-
-@pytest.fixture
-def server() -> Iterator[AgentModelServer]:
-    with agent_model_server() as running:
-        yield running
 
 
 async def play(name: str, tmp_path: Path, server: AgentModelServer, *flags: str) -> Ran:

@@ -145,6 +145,48 @@ async def test_what_is_no_cursor_of_the_run_is_a_page_that_says_so(site: Server)
         assert f"no event of this run ends at {cursor}" in await get(site, f"/runs/{NAME}/events/{cursor}", 404)
 
 
+@pytest.mark.parametrize("path", ["/?limit=many", "/?limit=0", f"/runs/{NAME}/events?until=x", "/runs/latest/events/x"])
+async def test_an_address_that_cannot_be_read_is_a_page_that_says_so(site: Server, path: str) -> None:
+    page = await get(site, path, 422)
+    assert "Input should be" in page
+    assert 'href="/"' in page
+
+
+async def test_what_is_no_page_is_said_on_a_page_to_browsers_alone(site: Server) -> None:
+    async with site.client() as client:
+        browsing = await client.get("/no<b>where", headers={"Accept": "text/html,*/*"})
+        program = await client.get("/nowhere")
+        of_rest = await client.get("/api/nowhere", headers={"Accept": "text/html"})
+    assert (browsing.status_code, browsing.headers["content-type"]) == (404, "text/html; charset=utf-8")
+    assert "there is no page /no&lt;b&gt;where" in browsing.text
+    assert [answer.headers["content-type"] for answer in (program, of_rest)] == ["application/problem+json"] * 2
+
+
+async def test_of_a_run_without_events_nothing_is_drawn(tmp_path: Path) -> None:
+    execution(tmp_path / "runs", NAME, b"")
+    async with a_server(tmp_path / "runs") as site:
+        page = await get(site, f"/runs/{NAME}")
+        runs = await get(site, "/")
+    assert "no event yet" in page
+    assert "no event yet" in runs
+    assert "timeline-title" not in page
+    assert "Nothing needs attention" not in page
+    assert runs.count(NAME) == 2  # its address and its name: once, not again as its id
+
+
+async def test_many_codons_stand_in_a_list_that_scrolls(tmp_path: Path) -> None:
+    story = Story()
+    story.begin()
+    for number in range(21):
+        story.start_codon(f"codon-{number}")
+        story.end_codon(f"codon-{number}", cost=None)
+    story.write(tmp_path / "runs" / NAME)
+    async with a_server(tmp_path / "runs") as site:
+        page = await get(site, f"/runs/{NAME}")
+    assert re.search(r'class="tree root long" id="codon-tree" tabindex="0" aria-label', page)
+    assert "· cost unknown ·" in page
+
+
 async def test_a_run_that_has_written_nothing_yet_has_its_pages(tmp_path: Path) -> None:
     (tmp_path / "runs" / NAME / ".hankweave").mkdir(parents=True)
     async with a_server(tmp_path / "runs") as site:

@@ -3,11 +3,13 @@
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 from pydantic import BaseModel
 
 Schema = dict[str, Any]
+NOT_BLANK: Final = r"^[^\x00]*[^\s\x00][^\x00]*$"
+"""The pattern of a text that says something, and has no character that PostgreSQL keeps in no text."""
 
 
 @lru_cache(maxsize=64)
@@ -103,6 +105,8 @@ def _phrase(shape: Schema) -> str:
         return ("an integer" if kind == "integer" else "a number") + _range(shape, whole=kind == "integer")
     if kind == "string":
         words = "a non-empty string" if shape.get("minLength") else "a string"
+        if shape.get("pattern") == NOT_BLANK:
+            return "a text that is not blank"
         return f"{words} that matches {shape['pattern']}" if "pattern" in shape else words
     if kind == "array":
         return _list_phrase(shape)

@@ -22,6 +22,13 @@ def console_page(name: str, **context: Any) -> str:
     return environment().get_template(f"console/{name}.html.j2").render(context | {"version": __version__})
 
 
+def compile_pages() -> None:
+    """Make all templates ready, also those that others include: the first page does not wait for them."""
+    templates = environment()
+    for name in templates.list_templates(filter_func=lambda name: name.endswith(".html.j2")):
+        templates.get_template(name)
+
+
 @cache
 def asset(name: Asset) -> bytes:
     """One of ``ASSETS``."""

@@ -78,7 +78,17 @@ def _some(paths: Any) -> str:
 def _cost(data: EventData, key: str) -> str:
     value = data.get(key)
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return money(value if is_number else None)
+    return money(value) if is_number else "cost unknown"
+
+
+def _events(data: EventData) -> str:
+    count = data.get("eventCount")
+    return "1 event" if count == 1 else f"{count} events"
+
+
+def _calls(data: EventData) -> str:
+    count = data.get("llmCallCount")
+    return "1 call" if count == 1 else f"{count} calls"
 
 
 def evidence(detail: Any) -> str:
@@ -126,10 +136,10 @@ _GISTS: Mapping[str, Callable[[EventData], str]] = {
         f"{d.get('sentinelId')} on {d.get('triggerType')}, {d.get('executionStrategy')}, {d.get('model')}"
     ),
     "sentinel.triggered": lambda d: (
-        f"{d.get('sentinelId')} #{d.get('triggerNumber')} on {d.get('eventCount')} events ({d.get('cause')})"
+        f"{d.get('sentinelId')} #{d.get('triggerNumber')} on {_events(d)} ({d.get('cause')})"
     ),
     "sentinel.output": lambda d: f"{d.get('sentinelId')} #{d.get('triggerNumber')}: {d.get('content')}",
-    "sentinel.unloaded": lambda d: f"{d.get('sentinelId')} {d.get('reason')}, {d.get('llmCallCount')} calls",
+    "sentinel.unloaded": lambda d: f"{d.get('sentinelId')} {d.get('reason')}, {_calls(d)}",
     "watchdog.nudge": lambda d: f"{_finding(d)}{' (not delivered)' * (d.get('delivered') is False)}: {d.get('text')}",
     "watchdog.interrupt": _finding,
     "loop.iteration.completed": lambda d: (

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
+from http import HTTPStatus
 from typing import Final
 
 import anyio.to_thread
@@ -23,6 +24,7 @@ from hankwatch.serve import (
     watch_settings,
     watches,
 )
+from hankwatch.serve.console.page import not_found
 from hankwatch.serve.context import Serving, require_single
 from hankwatch.serve.gate import Gate
 from hankwatch.serve.mcp_http import McpEndpoint
@@ -36,7 +38,7 @@ def make_app(serving: Serving) -> Gate:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        warm = partial(anyio.to_thread.run_sync, serving.shelf.warm, abandon_on_cancel=True)
+        warm = partial(anyio.to_thread.run_sync, console.warm, serving.shelf, abandon_on_cancel=True)
         async with serving.streams.running(), serving.trials.running(), mcp.manager.run(), task_group() as tasks:
             tasks.start_soon(warm)
             tasks.start_soon(serving.bulletin.run)
@@ -61,6 +63,7 @@ def make_app(serving: Serving) -> Gate:
     for part in console.PARTS:
         app.include_router(part.router)
     explain_errors(app)
+    app.add_exception_handler(HTTPStatus.NOT_FOUND, not_found)
     gate = Gate(app, serving.door, serving.clock)
     app.state.serving, app.state.gate = serving, gate
     app.openapi = lambda: openapi.document(app)  # type: ignore[method-assign]  # FastAPI's own way to change the document

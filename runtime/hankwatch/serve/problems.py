@@ -153,7 +153,7 @@ def explain_errors(app: FastAPI) -> None:
 
     async def invalid(_: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
-        faults = [_said(fault) for fault in error.errors()[:_MAX_FAULTS]]
+        faults = [fault_of(fault) for fault in error.errors()[:_MAX_FAULTS]]
         return problem(422, "request-invalid", "; ".join(faults), faults=faults)
 
     async def of_http(request: Request, error: Exception) -> Response:
@@ -181,5 +181,6 @@ def _methods(app: FastAPI, path: str) -> list[str]:
     return sorted(method.upper() for method in paths.get(meant, ()))
 
 
-def _said(fault: Mapping[str, Any]) -> str:
+def fault_of(fault: Mapping[str, Any]) -> str:
+    """Where in a request something is wrong, and what."""
     return f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}"

@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar
 from pydantic import ConfigDict, Field, StringConstraints
 
 from hankwatch.config.diagnostics import Diagnostic, Diagnostics
+from hankwatch.config.shapes import NOT_BLANK
 from hankwatch.config.source import Document
 from hankwatch.config.validation import ConfigModel, validate
 from hankwatch.core.errors import WatchInvalid
@@ -14,7 +15,7 @@ from hankwatch.watches.watch import Kind, Signal, Trigger
 
 Text = Annotated[
     str,
-    StringConstraints(strip_whitespace=True, min_length=1, max_length=4_096, pattern=r"^[^\x00]*[^\s\x00][^\x00]*$"),
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=4_096, pattern=NOT_BLANK),
 ]
 """Not blank, and without the one character that PostgreSQL keeps in no text."""
 Seconds = Annotated[float, Field(gt=0, le=31_536_000)]

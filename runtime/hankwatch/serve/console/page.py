@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 import anyio.to_thread
 from fastapi import Depends, Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.requests import Request as AnyRequest
 from starlette.responses import HTMLResponse, RedirectResponse, Response
@@ -17,9 +18,9 @@ from hankwatch.core.errors import HankwatchError, Unauthenticated
 from hankwatch.pages.console import console_page
 from hankwatch.serve.auth import Caller
 from hankwatch.serve.context import Served
-from hankwatch.serve.problems import told_of
+from hankwatch.serve.problems import fault_of, problem, told_of
 
-PATIENCE_S: Final = 0.4
+PATIENCE_S: Final = 0.3
 """How long a page waits for a long journal to be read; it shows what is known and reads on when it is asked again."""
 _POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
@@ -76,13 +77,24 @@ class PageRoute(APIRoute):
             except Unauthenticated:
                 return RedirectResponse(f"/login?next={_path(request)}", HTTPStatus.SEE_OTHER)
             except HankwatchError as error:
-                status, detail, hint = told_of(error)
-                shown = partial(
-                    console_page, "error", path="", status=status, detail=detail, hint=hint, has_login=False
-                )
-                return await html(shown, status)
+                return await _said(*told_of(error))
+            except RequestValidationError as error:
+                detail = "; ".join(fault_of(fault) for fault in error.errors())
+                return await _said(HTTPStatus.UNPROCESSABLE_ENTITY, detail, "the address, without what follows its ?")
 
         return handled
+
+
+async def not_found(request: AnyRequest, _: Exception) -> Response:
+    """What no route knows: a page for whoever reads pages, else a problem."""
+    if "text/html" in request.headers.get("accept", "") and not request.url.path.startswith("/api/"):
+        return await _said(HTTPStatus.NOT_FOUND, f"there is no page {request.url.path}", None)
+    return problem(HTTPStatus.NOT_FOUND, "not-found", HTTPStatus.NOT_FOUND.phrase)
+
+
+async def _said(status: int, detail: str, hint: str | None) -> Response:
+    shown = partial(console_page, "error", path="", status=int(status), detail=detail, hint=hint, has_login=False)
+    return await html(shown, status)
 
 
 def _path(request: AnyRequest) -> str:

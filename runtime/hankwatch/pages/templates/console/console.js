@@ -226,6 +226,8 @@ function enliven() {
     one.textContent = ago(one.dateTime);
   }
   document.querySelectorAll("[data-filters]").forEach(filterRows);
+  const list = main.querySelector(".tree.long"), now = list?.querySelector(".now");
+  if (now && !list.scrollTop) list.scrollTop = now.offsetTop - list.offsetTop - list.clientHeight / 2;
   document.querySelectorAll("[data-switches]").forEach(choose);
 }
 
@@ -233,6 +235,7 @@ function ago(stamp) {
   const seconds = (Date.now() - Date.parse(stamp)) / 1000;
   const ahead = seconds < 0 ? "in " : "", behind = seconds < 0 ? "" : " ago";
   const size = Math.abs(seconds);
+  if (size > 30 * 86400) return new Date(stamp).toLocaleDateString("en-GB", { day: "numeric", month: "short", year: "numeric", timeZone: "UTC" });
   for (const [unit, length] of [["d", 86400], ["h", 3600], ["min", 60]]) if (size >= length) return `${ahead}${Math.round(size / length)} ${unit}${behind}`;
   return size < 5 ? "now" : `${ahead}${Math.round(size)} s${behind}`;
 }

@@ -5,6 +5,7 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,10 @@ from tests.support.cli import Cli, Done
 from tests.support.hanks import codon
 from tests.support.runs import stand_in, until, write_hank
 from tests.support.watch_stores import store_url
+
+from hankwatch.processes.tree import marked_pids
+from hankwatch.watches.database import Database
+from hankwatch.watches.store import WatchStore
 
 CONDITION = ("--condition", "rollout complete")
 DONE = ("--command", "test -e done && echo v1.2.3", "--interval", "15s")
@@ -59,6 +64,25 @@ def test_when_the_deploy_finishes_an_engine_tells_once(cli: Cli) -> None:
     after = listed(cli, "deploy")
     assert (after["state"], after["fire_count"], after["home"]) == ("met", 1, watch["home"])
     assert "rollout complete" in cli("watch", "list").out.partition("Notifications")[2]
+
+
+@pytest.mark.slow
+def test_however_often_an_engine_is_told_to_stop_it_ends_what_it_started_and_gives_back_what_it_had(cli: Cli) -> None:
+    hung = "touch started; trap '' TERM INT; setsid sleep 60 & sleep 60"
+    create(cli, *CONDITION, "--command", hung, "--id", "hung")
+    with engine(cli) as running:
+        until((cli.cwd / "started").exists)
+        for number in (signal.SIGINT, signal.SIGINT, signal.SIGTERM):
+            running.send_signal(number)
+        running.communicate(timeout=15)
+
+    assert running.returncode == 130
+    assert marked_pids("watch/hung/1") == []
+    database = Database(str(cli.home / ".local/state/hankwatch/watches.db"))
+    try:
+        assert WatchStore(database).take_one("hung", datetime.now(UTC), lease_s=lambda _: 1.0) is not None
+    finally:
+        database.close()
 
 
 def test_without_an_engine_the_list_says_what_to_run(cli: Cli) -> None:

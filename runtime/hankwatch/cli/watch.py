@@ -4,13 +4,13 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-import anyio
-
 from hankwatch.cli import output
 from hankwatch.cli import watch_lines as lines
+from hankwatch.cli.interrupts import until_signal
 from hankwatch.cli.watch_desk import Desk, Desks, document
 from hankwatch.core.errors import ConfigError, UsageError, WatchInvalid, WatchNotFound
 from hankwatch.pages import watch_words as words
@@ -76,7 +76,7 @@ class Asked:
             None if self.test is None else {"type": "test", "command": self.test},
             None if self.document is None else {"type": "document", "path": str(self.document), **pointer},
             None if after_s is None else {"type": "time", "after_s": after_s},
-            None if self.at is None else {"type": "time", "at": self.at},
+            None if self.at is None else {"type": "time", "at": instant_text(self.at)},
             None if self.check is None else {"type": "check", "name": self.check, "args": args},
             None if not self.event else {"type": "event", "trigger": {"type": "event", "on": list(self.event)}},
         )
@@ -126,7 +126,7 @@ def create(asked: Asked, source: Path | None, *, home: str | None, desks: Desks,
             await _warn_when_nobody_looks(desk)
         return 0
 
-    return anyio.run(_at, desks, work, home)
+    return until_signal(partial(_at, desks, work, home))
 
 
 def list_(prefix: str, *, session: str | None, active: bool, desks: Desks, as_json: bool) -> int:
@@ -152,7 +152,7 @@ def list_(prefix: str, *, session: str | None, active: bool, desks: Desks, as_js
         if not as_json:
             output.say("No watches yet. `hankwatch watch create --help` shows how one is armed.")
         return 0
-    return anyio.run(_at, desks, work)
+    return until_signal(partial(_at, desks, work))
 
 
 def show(watch_id: str, *, desks: Desks, as_json: bool) -> int:
@@ -246,7 +246,7 @@ def apply(source: Path, *, owner: str, home: str | None, desks: Desks, as_json: 
         await _warn_when_nobody_looks(desk)
         return 0
 
-    return anyio.run(_at, desks, work, home)
+    return until_signal(partial(_at, desks, work, home))
 
 
 def _change(watch_id: str, work: Callable[[Desk], Awaitable[Watch]], desks: Desks, as_json: bool) -> int:
@@ -264,7 +264,7 @@ def _change(watch_id: str, work: Callable[[Desk], Awaitable[Watch]], desks: Desk
 def _of_one(watch_id: str, work: Callable[[Desk], Awaitable[int]], desks: Desks) -> int:
     if desks.is_empty():
         raise WatchNotFound(watch_id)
-    return anyio.run(_at, desks, work)
+    return until_signal(partial(_at, desks, work))
 
 
 async def _at(desks: Desks, work: Callable[[Desk], Awaitable[int]], home: str | None = None) -> int:

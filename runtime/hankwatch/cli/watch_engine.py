@@ -1,30 +1,27 @@
 """``watch engine``: checks and delivers in the foreground (spec watches 7)."""
 
-import signal
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Final
 
-import anyio
 from rich.console import Console
 
 from hankwatch.cli import output
+from hankwatch.cli.interrupts import INTERRUPTED, until_signal
 from hankwatch.cli.settings import cli_settings
 from hankwatch.cli.watch_asker import Asker
 from hankwatch.core.clock import SystemClock
 from hankwatch.core.errors import UsageError
-from hankwatch.core.tasks import task_group
 from hankwatch.core.text import one_line, shorten
+from hankwatch.pages.words import plural
 from hankwatch.processes.ourselves import OURSELVES
 from hankwatch.runner.waking import WakeRuns
 from hankwatch.watches.decide import Decision
 from hankwatch.watches.turn import Turn
 from hankwatch.watching import EngineRoom, Watching, open_watching
 
-_INTERRUPTED: Final = 130
-_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SHOWN_CHARS: Final = 160
 
 
@@ -33,7 +30,7 @@ def engine(folder: Path | None, *, config: Path | None, as_json: bool, verbose: 
     if folder is not None and not folder.is_dir():
         raise UsageError(f"{folder} is no folder", hint="name an execution directory, or a folder of them")
     config = None if config is None else config.resolve()  # runs that it starts stand elsewhere
-    return anyio.run(partial(_engine, folder, config, _Shown(as_json=as_json, is_quiet=verbose < 0)))
+    return until_signal(partial(_engine, folder, config, _Shown(as_json=as_json, is_quiet=verbose < 0)))
 
 
 @dataclass(slots=True)
@@ -81,14 +78,13 @@ async def _engine(folder: Path | None, config: Path | None, shown: _Shown) -> in
     async with open_watching(settings, environ, clock=SystemClock()) as watching:
         watching.evaluator.on_decision = shown.decided
         room = EngineRoom(watching, folder, wake_runs(watching, environ, config, shown.say))
-        async with task_group() as tasks:
-            tasks.start_soon(_until_signal, tasks.cancel_scope)
-            tasks.start_soon(room.run)
-            where = "all executions" if folder is None else output.shown_path(folder)
-            shown.say(f"Checking the watches of {where}; Ctrl-C ends it")
-    checks, told = shown.checks, shown.signals
-    shown.say(f"{checks} check{'s' * (checks != 1)}, {told} signal{'s' * (told != 1)}")
-    return _INTERRUPTED
+        where = "all executions" if folder is None else output.shown_path(folder)
+        shown.say(f"Checking the watches of {where}; Ctrl-C ends it")
+        try:
+            await room.run()
+        finally:
+            shown.say(f"{plural(shown.checks, 'check')}, {plural(shown.signals, 'signal')}")
+    return INTERRUPTED
 
 
 def wake_runs(
@@ -98,10 +94,3 @@ def wake_runs(
     options = [] if config is None else ["--config", str(config)]
     command = [*OURSELVES, "-q", "run", "--wake", "--headless", *options, "--execution"]
     return WakeRuns(watching.outbox, watching.clock, watching.now, command, environ, say=say)
-
-
-async def _until_signal(scope: anyio.CancelScope) -> None:
-    with anyio.open_signal_receiver(*_SIGNALS) as received:
-        async for _ in received:
-            scope.cancel()
-            return

@@ -1,5 +1,6 @@
 """One evaluation from lease to commit (spec watches 3, "Order of one evaluation")."""
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -7,10 +8,11 @@ from functools import partial
 from random import Random
 from typing import Final
 
+import anyio
 import anyio.to_thread
 
 from hankwatch.core.clock import Clock
-from hankwatch.core.errors import Forbidden, WatchNotFound
+from hankwatch.core.errors import Forbidden, StoreFailed, WatchNotFound
 from hankwatch.watches.authority import Action, Authorizer
 from hankwatch.watches.decide import Decision, decide, end
 from hankwatch.watches.metrics import WatchMetrics
@@ -19,6 +21,7 @@ from hankwatch.watches.store import Lease, WatchStore
 from hankwatch.watches.verifiers import Verifiers
 from hankwatch.watches.watch import EndReason, Observation, Outcome, Status, Watch
 
+_LOG = logging.getLogger(__name__)
 LEASE_SLACK_S: Final = 10.0
 """A lease lasts so much longer than a check may take."""
 
@@ -54,7 +57,19 @@ class Evaluator:
         is_over = watch.expires_at is not None and now >= watch.expires_at
         if is_over and policy(watch.kind).at_expiry is AtExpiry.NEVER_FIRES:
             return await self.commit(lease, Observation(Outcome.PENDING, "expired", "", now))
-        return await self.commit(lease, await self.verifiers.observe(watch, now))
+        try:
+            seen = await self.verifiers.observe(watch, now)
+        except anyio.get_cancelled_exc_class():  # else nobody checks it before the lease is over
+            with anyio.CancelScope(shield=True):
+                await self._give_back(lease)
+            raise
+        return await self.commit(lease, seen)
+
+    async def _give_back(self, lease: Lease) -> None:
+        try:
+            await anyio.to_thread.run_sync(self.store.release, lease)
+        except StoreFailed as error:
+            _LOG.warning("watch %s waits for the end of its lease: %s", lease.watch.id, error)
 
     async def may_check(self, watch: Watch) -> bool:
         """Whether its owner may still see what it watches; ends it when not."""

@@ -142,6 +142,23 @@ async def test_a_wake_in_hand_arrives_before_the_cancel_returns_or_never(bench: 
     assert bench.wakes() == at_return == [f"wake:{watch.id}:1:1"]
 
 
+@pytest.mark.parametrize("lease_s", [0.0, 60.0])
+async def test_a_cancel_wins_over_a_wake_that_was_in_the_hands_of_somebody_who_died(
+    bench: WatchBench, lease_s: float
+) -> None:
+    bench.dials.says["a"] = True
+    watch = await bench.arm()
+    await bench.service.evaluate_now(operator(), watch.id)
+    taken = bench.outbox.take(Channel.WAKE, bench.now(), homes=None, homeless=True, limit=1, lease_s=lease_s)
+    await bench.service.cancel_watch(operator(), watch.id)
+    async with bench.running():
+        await bench.checked(await bench.arm("b"), 10)
+
+    (wake,) = bench.outbox.find(channel=Channel.WAKE)
+    assert [lease.delivery.id for lease in taken] == [wake.id]
+    assert (wake.status, bench.wakes()) == (DeliveryStatus.SUPPRESSED, [])
+
+
 async def test_an_edit_during_a_check_survives_it(bench: WatchBench) -> None:
     bench.dials.says["a"] = 10.0
     watch = await bench.arm()

@@ -105,10 +105,13 @@ class Outbox:
                 attempts=lease.delivery.attempts + failed,
             )
 
-    def withdraw(self, watch_id: str, now: datetime) -> bool:
-        """Suppress the fires of a cancelled watch that wait; False while somebody has one in hand."""
+    def withdraw(self, watch_id: str, now: datetime, *, overdue: bool = False) -> bool:
+        """Suppress the fires of a cancelled watch that wait; False while somebody has one in hand.
+
+        With ``overdue`` those in hand too: a sink takes no longer than that, so whoever has them has died.
+        """
         with self._database.writing() as connection:
-            return withdraw(connection, watch_id, EndReason.CANCELLED, now)
+            return withdraw(connection, watch_id, EndReason.CANCELLED, now, overdue=overdue)
 
     def reclaim(self, homes: frozenset[str]) -> None:
         """Take back the leases of whoever died while it held these homes."""
@@ -166,8 +169,8 @@ def set_leased(connection: Connection, lease: DeliveryLease, **values: Any) -> b
     return connection.execute(update(deliveries).where(*mine).values(**values)).rowcount > 0
 
 
-def withdraw(connection: Connection, watch_id: str, reason: str, now: datetime) -> bool:
-    """Suppress what nobody has begun to carry out; the rows stay as receipts.
+def withdraw(connection: Connection, watch_id: str, reason: str, now: datetime, *, overdue: bool = False) -> bool:
+    """Suppress what nobody has in hand; the rows stay as receipts.
 
     Returns:
         Whether that was all: False while somebody has one in hand, which may yet come back.
@@ -180,8 +183,9 @@ def withdraw(connection: Connection, watch_id: str, reason: str, now: datetime) 
     )
     in_hand = False
     for row in connection.execute(select(deliveries).where(*waiting).with_for_update()).all():
-        if row.status == DeliveryStatus.DELIVERING.value:
-            in_hand |= row.leased_until_ms > millis(now)
+        is_leased = row.status == DeliveryStatus.DELIVERING.value and row.leased_until_ms > millis(now)
+        if is_leased and not overdue:
+            in_hand = True
             continue
         ended = {"status": DeliveryStatus.SUPPRESSED.value, "reason": reason, "finished_ms": millis(now)}
         connection.execute(update(deliveries).where(deliveries.c.id == row.id).values(fence=row.fence + 1, **ended))

@@ -372,7 +372,8 @@ class WatchService:
 
         ended = await self._change(watch_id, work, now)
         self.on_changed()
-        await ends_within(self.evaluator.clock, SINK_LIMIT_S + 1.0, partial(self._hand_over, watch_id))
+        if not await ends_within(self.evaluator.clock, SINK_LIMIT_S + 1.0, partial(self._hand_over, watch_id)):
+            await _in_thread(partial(self.outbox.withdraw, watch_id, self.evaluator.now(), overdue=True))
         return ended
 
     async def _hand_over(self, watch_id: str) -> None:

@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 from tests.support.browser import PHONE, a_page, sideways_px
-from tests.support.serving import Server, a_site, demo
+from tests.support.serving import Server, a_site, demo, journal_of
 
 TALLY = "/runs/latest/playground?sentinel=tool-tally"
 
@@ -100,6 +101,24 @@ def test_it_is_worked_with_the_keyboard_alone(page: Page, site: Server) -> None:
     page.get_by_label("Begin with").select_option("stock:narrator")
     page.wait_for_url("**/playground?sentinel=stock*")
     expect(page.get_by_label("Config")).to_have_value(re.compile('"id": "narrator"'))
+
+
+def test_the_answer_follows_a_run_that_goes_on(page: Page, tmp_path: Path) -> None:
+    journal = journal_of(demo(tmp_path / "executions"))
+    lines = journal.read_text().splitlines(keepends=True)
+    results = [line for line in lines if '"type":"tool.result"' in line]
+    journal.write_text("".join(line for line in lines if "RunCompleted" not in line))
+    with a_site(tmp_path / "executions") as site:
+        page.goto(site.address + TALLY)
+        expect(page.get_by_text("live", exact=True)).to_be_visible()
+        replace(page, '"threshold": 3', '"threshold": 2')
+        expect(said(page)).to_have_text("Would have fired 3 ×, at no cost")
+        with journal.open("a") as file:
+            file.writelines(line.replace('"id":"0', '"id":"1', 1) for line in results[:4])
+        expect(said(page)).to_have_text("Would have fired 5 ×, at no cost")
+        expect(page).to_have_title(re.compile("demo"))
+        expect(page.get_by_label("Config")).to_be_focused()
+        page.goto("about:blank")
 
 
 def test_only_the_latest_answer_counts(page: Page, site: Server) -> None:

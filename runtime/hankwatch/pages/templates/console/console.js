@@ -16,9 +16,12 @@ async function refresh() {
   if (wait > 0) await new Promise((done) => setTimeout(done, wait));
   const began = performance.now();
   try {
-    const answer = await fetch(location.pathname + location.search, { headers: { Accept: "text/html" } });
+    const answer = await fetch(body.dataset.fresh || location.pathname + location.search, { headers: { Accept: "text/html" } });
     if (answer.redirected) { location.reload(); return; }
-    if (answer.ok) swap(new DOMParser().parseFromString(await answer.text(), "text/html"));
+    if (answer.ok) {
+      swap(new DOMParser().parseFromString(await answer.text(), "text/html"));
+      dispatchEvent(new Event("refreshed"));
+    }
   } catch { /* the server is away; the stream says so */ }
   // A page that is dear to make is made less often.
   const took = performance.now() - began;
@@ -31,22 +34,27 @@ function swap(fresh) {
   for (const part of main.querySelectorAll("[data-part]")) {
     const next = fresh.getElementById(part.id);
     if (!next || next.isEqualNode(part) || part.contains(document.activeElement) && isTyping(document.activeElement)) continue;
-    const known = new Set([...part.querySelectorAll("[data-key]")].map((one) => one.dataset.key));
-    const open = new Set([...part.querySelectorAll("details[open]")].map((one, at) => one.id || at));
-    const scrolls = new Map([...part.querySelectorAll("[id]")].filter((one) => one.scrollTop).map((one) => [one.id, one.scrollTop]));
-    const focused = part.contains(document.activeElement) ? addressOf(document.activeElement) : null;
-    part.replaceChildren(...document.importNode(next, true).childNodes);
-    for (const [at, one] of [...part.querySelectorAll("details")].entries()) one.open ||= open.has(one.id || at);
-    for (const [id, top] of scrolls) { const one = document.getElementById(id); if (one) one.scrollTop = top; }
-    if (known.size) for (const one of part.querySelectorAll("[data-key]")) one.classList.toggle("new", !known.has(one.dataset.key));
-    if (focused) [...part.querySelectorAll("a[href], button, [tabindex]")].find((one) => addressOf(one) === focused)?.focus();
+    put(part, document.importNode(next, true).childNodes);
   }
-  document.title = fresh.title;
+  if (!body.dataset.fresh) document.title = fresh.title;
   enliven();
 }
 
+// Replaces what stands in a part; what is open, scrolled to or focused in it stays so, and rows that are new are marked.
+function put(part, nodes) {
+  const known = new Set([...part.querySelectorAll("[data-key]")].map((one) => one.dataset.key));
+  const open = new Map([...part.querySelectorAll("details")].map((one, at) => [one.id || at, one.open]));
+  const scrolls = [...part.querySelectorAll("[id]")].filter((one) => one.scrollTop || one.scrollLeft).map((one) => [one.id, one.scrollTop, one.scrollLeft]);
+  const focused = part.contains(document.activeElement) ? addressOf(document.activeElement) : null;
+  part.replaceChildren(...nodes);
+  for (const [at, one] of [...part.querySelectorAll("details")].entries()) one.open = open.get(one.id || at) ?? one.open;
+  for (const [id, top, left] of scrolls) document.getElementById(id)?.scrollTo({ top, left, behavior: "instant" });
+  if (known.size) for (const one of part.querySelectorAll("[data-key]")) one.classList.toggle("new", !known.has(one.dataset.key));
+  if (focused) [...part.querySelectorAll("a[href], button, summary, [tabindex]")].find((one) => addressOf(one) === focused)?.focus({ preventScroll: true });
+}
+
 const isTyping = (one) => one.matches("input, textarea, select") || one.isContentEditable;
-const addressOf = (one) => one.id || one.getAttribute("href") || one.textContent;
+const addressOf = (one) => one.id || one.getAttribute("href") || one.parentElement.id + one.textContent;
 
 // --- the live stream ---------------------------------------------------------------------------------------------
 
@@ -285,9 +293,9 @@ function playground(frame) {
   }
 
   function show(next) {
-    const open = new Set([...result.querySelectorAll("details[open]")].map((one) => one.id));
-    result.replaceChildren(document.importNode(next, true));
-    for (const one of result.querySelectorAll("details")) one.open = open.has(one.id);
+    const fresh = document.importNode(next, true);
+    if (result.firstElementChild?.isEqualNode(fresh)) return;
+    put(result, [fresh]);
     marked();
   }
 
@@ -333,9 +341,18 @@ function playground(frame) {
     number();
     asked?.abort();
     playedOn = null;
-    clearTimeout(later);
-    later = setTimeout(ask, 300);
+    askIn(300);
   }
+
+  function askIn(ms) {
+    clearTimeout(later);
+    later = setTimeout(() => { later = 0; ask(); }, ms);
+  }
+
+  // The run has grown. What was only played in part stays a part of it.
+  addEventListener("refreshed", () => {
+    if (!later && !result.matches(".play-busy") && !result.querySelector(".play-part")) askIn(2000);
+  });
 
   field.addEventListener("scroll", () => { lines.scrollTop = field.scrollTop; });
   field.addEventListener("input", changed);

@@ -20,6 +20,8 @@ from hankwatch.runner.layout import Layout
 
 DATA_FOLDER = "read_only_data_source"
 """Name under which the agent sees the data (contract 0.10)."""
+_META_BYTES = 256 * 1024
+"""Of ``execution-meta.json``, which an agent can write to; a larger one is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +122,7 @@ def open_execution(root: Path) -> Execution:
 def _with_meta(layout: Layout) -> Execution:
     try:
         with reading(layout.meta) as file:
-            meta = orjson.loads(file.read())
+            meta = orjson.loads(file.read(_META_BYTES))
     except (OSError, orjson.JSONDecodeError):
         meta = {}
     return Execution(layout, meta if isinstance(meta, dict) else {})

@@ -66,7 +66,7 @@ def page(reader: JournalReader, span: Span, after: int, wanted: Wanted, limit: i
                 break
             full = len(found.events) >= limit or size_bytes >= _PAGE_BYTES or event.cursor > scan_end
             if full and event.cursor - event.size_bytes > max(after, span.after):
-                found.more = True
+                found.next, found.more = event.cursor - event.size_bytes, True  # lines that are none are passed over
                 break
             found.next = event.cursor
             if wanted(event):

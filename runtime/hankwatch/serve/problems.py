@@ -164,12 +164,18 @@ def explain_errors(app: FastAPI) -> None:
             headers["Allow"] = ", ".join(methods)  # the router tells those of the first route alone
         return problem(error.status_code, code, str(error.detail), headers=headers)
 
+    async def unreadable(_: Request, error: Exception) -> Response:
+        assert isinstance(error, OSError)
+        _LOG.warning("a request failed: %s", error)
+        return problem(503, "unreadable", f"a file that this needs cannot be read: {error.strerror}")
+
     async def unknown(_: Request, error: Exception) -> Response:
         return problem(500, "internal", f"{type(error).__name__}: this is a defect of hankwatch; its log says where")
 
     app.add_exception_handler(HankwatchError, known)
     app.add_exception_handler(RequestValidationError, invalid)
     app.add_exception_handler(HTTPException, of_http)
+    app.add_exception_handler(OSError, unreadable)
     app.add_exception_handler(Exception, unknown)
 
 

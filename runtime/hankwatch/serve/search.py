@@ -1,7 +1,6 @@
 """Windows of a run's events for people: the newest ones, older, newer, of a kind, with a text; each bounded."""
 
 import json
-import os
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -90,13 +89,12 @@ def window(
         until: The last cursor that counts; None for the run's end. Not used with ``after``.
         after: Takes the first events behind this one.
     """
+    reader = JournalReader(journal)
     try:
-        with reading(journal) as file:
-            size = os.fstat(file.fileno()).st_size
+        size = reader.size_bytes()
     except OSError:
         return Window()
     begin, end = span.after, size if span.until is None else min(size, span.until)
-    reader = JournalReader(journal)
     if after is None:
         return _last(reader, search, begin, end if until is None else min(until, end), end=end, limit=limit)
     return _first(reader, search, begin, max(after, begin), end=end, limit=limit)

@@ -22,7 +22,7 @@ from hankwatch.runner.summary import is_live
 from hankwatch.serve.announced import Announced
 from hankwatch.serve.counters import Counters
 from hankwatch.serve.live import size_of
-from hankwatch.stream.reader import JournalReader
+from hankwatch.stream.reader import JournalReader, is_gzipped
 
 _LOG = logging.getLogger(__name__)
 _KEPT: Final = 256
@@ -30,6 +30,8 @@ _KEPT: Final = 256
 _WARMED: Final = 20
 _AT_ONCE: Final = 1_000
 """Events folded before others get a turn."""
+_PACKED_AT_ONCE: Final = 100_000
+"""The same of a compressed journal, each of whose turns unpacks it from its beginning."""
 _MAX_RUNS: Final = 1_000
 """Of one journal, those that are told apart by where they begin."""
 
@@ -60,6 +62,10 @@ class Followed:
     _fold: RunFold = field(default_factory=RunFold)
     _to_its_end: bool = True
     _identity: tuple[int, int] | None = None
+    _packed_bytes: int = 0
+    """Size of a compressed journal, whose cursors count what is in it; 0 for a plain one."""
+    _whole: tuple[int, int] | None = None
+    """Size and time of change of the journal that was read to its end: reading it again would find nothing."""
     _reader: JournalReader = field(init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -87,17 +93,23 @@ class Followed:
         while True:
             with self._lock, contain(self._note):
                 self.unreadable = None
-                if not self._is_same():
-                    self._begin()
+                status = os.stat(self.journal)  # noqa: PTH116 - asked with every request
+                if not self._is_same(status):
+                    self._begin(status)
+                now = status.st_size, status.st_mtime_ns
+                if now == self._whole:
+                    return True
                 count = 0
-                for event in islice(self._reader.read(max(self.cursor, self._reader.position)), _AT_ONCE):
+                at_once = _PACKED_AT_ONCE if self._packed_bytes else _AT_ONCE
+                for event in islice(self._reader.read(max(self.cursor, self._reader.position)), at_once):
                     self._take(event)
                     count += 1
-                if count == _AT_ONCE:
+                if count == at_once:
                     if goes_on():
                         continue
                     self._to_its_end = False
                     return False
+                self._whole = now
             self._to_its_end = True
             return True
 
@@ -130,13 +142,13 @@ class Followed:
         if not isinstance(error, FileNotFoundError):  # before its first event there is none
             self.unreadable = error.strerror if isinstance(error, OSError) else type(error).__name__
 
-    def _is_same(self) -> bool:
-        status = os.stat(self.journal)  # noqa: PTH116 - asked with every request
+    def _is_same(self, status: os.stat_result) -> bool:
         before, self._identity = self._identity, (status.st_dev, status.st_ino)
-        return before == self._identity and status.st_size >= self.cursor
+        return before == self._identity and status.st_size >= (self._packed_bytes or self.cursor)
 
-    def _begin(self) -> None:
-        self.cursor = 0
+    def _begin(self, status: os.stat_result) -> None:
+        self.cursor, self._whole = 0, None
+        self._packed_bytes = status.st_size if is_gzipped(self.journal) else 0
         self.counters, self.state, self._fold, self.spans = Counters(), RunState(), RunFold(), []
         self.told = Announced()
         self._reader = JournalReader(self.journal)

@@ -6,6 +6,9 @@ from typing import BinaryIO
 
 MAX_LINE_BYTES = 128 * 1024 * 1024
 """Longest line that is looked at; four times the longest that an agent's stream may have."""
+SKIPPED_BYTES = 1 << 30
+"""Of a longer one, what is passed over to find its end; a file that goes on so (a sparse one may for terabytes, a
+compressed one too) is no journal any more, and counts as ended before that line."""
 _CHUNK_BYTES = 1 << 20
 NO_EVENT = b"\x00"
 """Stands for a line that is too long to be looked at."""
@@ -20,6 +23,8 @@ def journal_lines(file: BinaryIO | gzip.GzipFile, limit_bytes: int = MAX_LINE_BY
             line = NO_EVENT
             while end != b"\n" and (more := file.readline(_CHUNK_BYTES)):
                 size += len(more)
+                if size > limit_bytes + SKIPPED_BYTES:
+                    return
                 end = more[-1:]
             if end == b"\n":
                 line += end

@@ -4,14 +4,17 @@ A cursor is the offset where an event's line ends (design "How it runs" 2). Line
 only; bad ones are skipped and counted wherever they are; a BOM at the beginning and CRLF are accepted.
 """
 
+import errno
 import gzip
 import os
+import zlib
 from collections import Counter, deque
 from collections.abc import AsyncGenerator, Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import BinaryIO
 
 from hankwatch.core.clock import Clock
@@ -27,6 +30,9 @@ POLL_S = 0.1
 """How often ``tail`` looks for more."""
 _OWN = b'{"id":"'
 _GZIP = b"\x1f\x8b"
+_CHUNK_BYTES = 1 << 20
+_UNPACKED_BYTES = 256 * 1024 * 1024
+"""Of a compressed journal, its beginning, which ``search`` looks through."""
 _LAST_CURSOR = 2**53 - 1
 """The last one that every JSON reader takes exactly; eight petabytes."""
 
@@ -52,7 +58,7 @@ def is_gzipped(path: Path) -> bool:
 
 
 class JournalReader:
-    """Reads one journal file, plain or (``read``, ``last``) gzipped. Takes no lock.
+    """Reads one journal file, plain or (all but ``tail``) gzipped. Takes no lock.
 
     The counters add up over all calls on this object.
     """
@@ -121,7 +127,7 @@ class JournalReader:
     def search(
         self, may_hold: Callable[[bytes], bool], *, after: int = 0, until: int | None = None, backwards: bool = False
     ) -> Iterator[Event]:
-        """The events of a stretch of a plain journal that may be wanted; only their lines are looked into.
+        """The events of a stretch that may be wanted; only their lines are looked into.
 
         Args:
             may_hold: Whether one line, or any of many whole ones, may be one that is wanted.
@@ -135,11 +141,11 @@ class JournalReader:
         """
         require_cursor(after)
         require_cursor(until or 0)
-        with reading(self.path) as file:
-            status, fd = os.fstat(file.fileno()), file.fileno()
-            received_ms = status.st_mtime_ns // 1_000_000
-            end = status.st_size if until is None else min(until, status.st_size)
-            is_cut = 0 < end < status.st_size and os.pread(fd, 1, end - 1) != b"\n"
+        received_ms = self.path.stat().st_mtime_ns // 1_000_000
+        with self._plain() as file:
+            fd, size_bytes = file.fileno(), os.fstat(file.fileno()).st_size
+            end = size_bytes if until is None else min(until, size_bytes)
+            is_cut = 0 < end < size_bytes and os.pread(fd, 1, end - 1) != b"\n"
             found = blocks_backwards(fd, end) if backwards else blocks(fd, line_begin(fd, min(after, end)), end)
             for block, block_end in found:
                 if block_end <= after:
@@ -152,6 +158,15 @@ class JournalReader:
                         event = self._decode(line, cursor, received_ms)
                         if event is not None:
                             yield event
+
+    def size_bytes(self) -> int:
+        """Where ``search`` ends; of a compressed journal in bytes of what is in it.
+
+        Raises:
+            OSError: it cannot be read.
+        """
+        with self._plain() as file:
+            return os.fstat(file.fileno()).st_size
 
     def last(self, n: int) -> list[Event]:
         """The last ``n`` events, oldest first; reads backwards and no more than needed.
@@ -194,7 +209,24 @@ class JournalReader:
         with reading(self.path) as file:
             packed = file.read(len(_GZIP)) == _GZIP
             file.seek(0)
-            yield gzip.GzipFile(fileobj=file) if packed else file
+            try:
+                yield gzip.GzipFile(fileobj=file) if packed else file
+            except (EOFError, zlib.error) as error:
+                raise OSError(errno.EIO, f"Damaged gzip: {error}", str(self.path)) from error
+
+    @contextmanager
+    def _plain(self) -> Iterator[BinaryIO]:
+        """What the journal holds, as a file that can be read from anywhere; a damaged gzip up to its damage."""
+        with self._open() as file:
+            if not isinstance(file, gzip.GzipFile):
+                yield file
+                return
+            with TemporaryFile() as unpacked:
+                with suppress(EOFError, zlib.error, gzip.BadGzipFile):
+                    while unpacked.tell() < _UNPACKED_BYTES and (chunk := file.read1(_CHUNK_BYTES)):
+                        unpacked.write(chunk)
+                unpacked.flush()
+                yield unpacked
 
     def _decode(self, line: bytes, cursor: int, received_ms: int) -> Event | None:
         """The event of a line that ends at ``cursor``, or None."""

@@ -117,6 +117,45 @@ async def test_it_stays_what_others_may_not_know_of(bench: WatchBench) -> None:
         await bench.service.cancel_watch(agent("other"), "deploy")
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "record = '{'",
+        "record = replace(record, '\"interval_s\":5.0', '\"interval_s\":NaN')",
+        'record = replace(record, \'"id":"deploy"\', \'"id":"../../etc"\')',
+        "record = replace(record, 'agent:main', 'operator')",
+        "due_ms = 99999999999999999",
+        "due_ms = -99999999999999999",
+        "expires_ms = -99999999999999999",
+        "status = 'odd'",
+        "kind = 'odd'",
+    ],
+)
+async def test_whatever_is_damaged_in_a_row_the_others_are_checked_and_it_can_be_got_rid_of(
+    bench: WatchBench, damage: str
+) -> None:
+    await bench.arm(principal=OWNER, id="deploy")
+    with bench.database.writing() as connection:
+        assert connection.exec_driver_sql(f"UPDATE hankwatch_watches SET {damage} WHERE id = 'deploy'").rowcount == 1
+    good = await bench.arm("b")
+
+    async with bench.running():
+        await bench.checked(good, 1)
+        assert {watch.owner for watch in await bench.service.list_watches(operator(), "deploy")} == {"agent:main"}
+        assert await bench.service.clear_watch(operator(), "deploy")
+
+
+async def test_a_damaged_line_about_a_check_hides_no_other(bench: WatchBench) -> None:
+    watch = await bench.arm()
+    for _ in range(2):
+        await bench.service.evaluate_now(operator(), watch.id)
+    first, _ = await bench.service.evaluations(operator(), watch.id)
+    with bench.database.writing() as connection:
+        connection.execute(text(f"UPDATE hankwatch_evaluations SET detail = '[' WHERE number = {first.number}"))
+
+    assert len(await bench.service.evaluations(operator(), watch.id)) == 1
+
+
 async def test_a_set_that_is_applied_mends_it(bench: WatchBench) -> None:
     verifier = {"type": "check", "name": "dial", "args": {"name": "a"}}
     asked = [read_request({"id": "deploy", "condition": "dial a", "session": "main", "verifier": verifier})]

@@ -13,6 +13,7 @@ from hankwatch.watches.watch import Kind, Watch
 
 _WATCH: Final = TypeAdapter(Watch)
 _SPEC: Final[TypeAdapter[VerifierSpec]] = TypeAdapter(VerifierSpec)
+_LONGEST_INTERVAL_S: Final = 366 * 86_400
 _SLUG_CHARS: Final = 24
 _CONDITION_IS_PART: Final = frozenset({"event", "check"})
 """Verifier types that two conditions may share and mean different things by."""
@@ -30,9 +31,12 @@ def decode(text: str) -> Watch:
         BadLine: it is none.
     """
     try:
-        return _WATCH.validate_json(text)
+        watch = _WATCH.validate_json(text)
     except ValidationError as error:
         raise BadLine(f"the record of a watch: {error.errors(include_url=False)[0]['msg']}") from error
+    if not 0 <= watch.interval_s <= _LONGEST_INTERVAL_S:  # nor NaN
+        raise BadLine(f"the record of a watch: {watch.interval_s} s is no interval")
+    return watch
 
 
 def canonical(value: Any) -> bytes:

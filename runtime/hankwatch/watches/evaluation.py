@@ -1,5 +1,6 @@
 """The unchangeable line about one check (spec watches 3, "evaluation row")."""
 
+import logging
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Self
@@ -10,6 +11,8 @@ from sqlalchemy import Row
 from hankwatch.watches.outbox import instant, millis
 from hankwatch.watches.policies import Evidence, policy
 from hankwatch.watches.watch import ErrorKind, Observation, Outcome, Watch
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,19 +69,23 @@ class Evaluation:
         }
 
     @classmethod
-    def of_row(cls, row: Row[Any]) -> Self:
-        """The evaluation of a row."""
-        detail = orjson.loads(row.detail)
-        return cls(
-            row.watch_id,
-            row.number,
-            row.generation,
-            instant(row.observed_ms),
-            row.late_ms / 1000,
-            Outcome(row.outcome),
-            row.reason,
-            row.digest,
-            detail["text"],
-            detail["evidence"],
-            ErrorKind(detail["error"]) if detail["error"] else None,
-        )
+    def of_row(cls, row: Row[Any]) -> Self | None:
+        """The evaluation of a row; None, said in the log, when it cannot be read."""
+        try:
+            detail = orjson.loads(row.detail)
+            return cls(
+                row.watch_id,
+                row.number,
+                row.generation,
+                instant(row.observed_ms),
+                row.late_ms / 1000,
+                Outcome(row.outcome),
+                row.reason,
+                row.digest,
+                detail["text"],
+                detail["evidence"],
+                ErrorKind(detail["error"]) if detail["error"] else None,
+            )
+        except (ValueError, TypeError, KeyError) as error:
+            _LOG.warning("a check of watch %s is left out: %s", row.watch_id, error)
+            return None

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 import orjson
 from sqlalchemy import ColumnElement, Connection, Row, func, insert, or_, select, update
@@ -15,6 +15,9 @@ from hankwatch.watches.delivery import Channel, Delivery, DeliveryStatus, receip
 from hankwatch.watches.tables import deliveries
 from hankwatch.watches.watch import EndReason, Signal
 
+_FIRST_MS: Final = -62_135_510_400_000
+_LAST_MS: Final = 253_402_214_400_000
+"""The first and the last day that a date can have."""
 _LOG = logging.getLogger(__name__)
 _ACTS = (Channel.WAKE.value, Channel.HOOK.value)
 _OPEN = (DeliveryStatus.PENDING.value, DeliveryStatus.DELIVERING.value)
@@ -247,8 +250,8 @@ def millis(at: datetime) -> int:
 
 
 def instant(at_ms: int) -> datetime:
-    """The instant, aware, UTC."""
-    return datetime.fromtimestamp(at_ms / 1000, UTC)
+    """The instant, aware, UTC; of a damaged number the nearest there is, so that one row holds up no other."""
+    return datetime.fromtimestamp(min(max(at_ms, _FIRST_MS), _LAST_MS) / 1000, UTC)
 
 
 def read(row: Row[Any]) -> Delivery | None:

@@ -2,7 +2,8 @@
 
 import logging
 from collections.abc import Sequence
-from typing import Any, Final
+from enum import StrEnum
+from typing import Any, Final, TypeVar
 
 from sqlalchemy import Connection, Row, func, select
 
@@ -14,8 +15,10 @@ from hankwatch.watches.specs import CheckSpec
 from hankwatch.watches.tables import deliveries, evaluations, watches
 from hankwatch.watches.watch import DEFAULT_NOTIFY_ON, Kind, Status, Trigger, Watch
 
+E = TypeVar("E", bound=StrEnum)
 _CHUNK: Final = 500
 """Ids that fit into one statement."""
+_BESIDE: Final = ("id", "tenant", "owner", "session", "home", "kind", "status")
 _LOG = logging.getLogger(__name__)
 
 
@@ -52,7 +55,7 @@ def rows_of(connection: Connection, ids: Sequence[str]) -> list[Row[Any]]:
 def read(row: Row[Any]) -> Watch | None:
     """The watch of a row; None, said in the log, when its record cannot be read."""
     try:
-        return decode(row.record)
+        return _recorded(row)
     except BadLine as error:
         _LOG.warning("watch %s is left out: %s", row.id, error)
         return None
@@ -61,16 +64,25 @@ def read(row: Row[Any]) -> Watch | None:
 def watch_of(connection: Connection, row: Row[Any]) -> Watch:
     """The watch of a row, with its ``fault`` when its record cannot be read."""
     try:
-        return decode(row.record)
+        return _recorded(row)
     except BadLine as error:
         return _unreadable(row, str(error), _generation(connection, row.id))
+
+
+def _recorded(row: Row[Any]) -> Watch:
+    """The watch as its record has it; it is found by the columns beside, so both have to say the same."""
+    watch = decode(row.record)
+    for name in _BESIDE:
+        if getattr(watch, name) != getattr(row, name):
+            raise BadLine(f"the record of a watch: its {name} is not that of its row")
+    return watch
 
 
 def _unreadable(row: Row[Any], fault: str, generation: int) -> Watch:
     """What the columns beside the record still say."""
     return Watch(
         id=row.id,
-        kind=Kind(row.kind),
+        kind=_known(Kind, row.kind, Kind.WATCH),
         tenant=row.tenant,
         owner=row.owner,
         session=row.session,
@@ -90,10 +102,17 @@ def _unreadable(row: Row[Any], fault: str, generation: int) -> Watch:
         notify_on=DEFAULT_NOTIFY_ON,
         depth=0,
         generation=generation,
-        status=Status(row.status),
+        status=_known(Status, row.status, Status.ACTIVE),
         finished_at=None if row.finished_ms is None else instant(row.finished_ms),
         fault=fault,
     )
+
+
+def _known(kind: type[E], said: str, usual: E) -> E:
+    try:
+        return kind(said)
+    except ValueError:
+        return usual
 
 
 def _generation(connection: Connection, watch_id: str) -> int:

@@ -432,11 +432,11 @@ class WatchStore:
             )
 
     def evaluations(self, watch_id: str, limit: int = 100) -> list[Evaluation]:
-        """The latest evaluations of a watch, newest first."""
+        """The latest evaluations of a watch that can be read, newest first."""
         query = select(evaluations).where(evaluations.c.watch_id == watch_id)
         with self.database.reading() as connection:
             rows = connection.execute(query.order_by(evaluations.c.number.desc()).limit(limit)).all()
-        return [Evaluation.of_row(row) for row in rows]
+        return [one for row in rows if (one := Evaluation.of_row(row)) is not None]
 
     def _write(
         self, connection: Connection, row: Row[Any], decision: Decision, now: datetime, *, leased_until_ms: int = 0

@@ -65,9 +65,11 @@ class Open:
 
 
 @asynccontextmanager
-async def opened(client: httpx.AsyncClient, last_id: str | None = None) -> AsyncIterator[Open]:
+async def opened(
+    client: httpx.AsyncClient, last_id: str | None = None, *, address: str = "/console/live"
+) -> AsyncIterator[Open]:
     headers = {} if last_id is None else {"Last-Event-ID": last_id}
-    async with client.stream("GET", "/console/live", headers=headers) as answer:
+    async with client.stream("GET", address, headers=headers) as answer:
         assert answer.status_code == 200
         page = Open(answer)
         await page.begun()
@@ -118,6 +120,17 @@ async def test_a_page_that_was_cut_off_is_told_what_it_missed_and_nothing_twice(
             assert (await again.next())["href"] == f"/watches/{missed}"
             new = await fire(server, alice, id="new")
             assert (await again.next())["href"] == f"/watches/{new}/"
+
+
+async def test_a_page_that_gave_its_stream_up_is_told_what_it_missed_meanwhile(server: Server) -> None:
+    async with server.client("alice") as alice:
+        async with opened(alice) as page:
+            await page.next("here")
+        missed = await fire(server, alice)
+        async with opened(alice, address=f"/console/live?told={page.last_id}") as again:
+            assert (await again.next())["href"] == f"/watches/{missed}"
+        for wrong in ("-1", "x", "9" * 30):
+            assert (await alice.get(f"/console/live?told={wrong}")).status_code == 422
 
 
 async def test_a_flood_is_told_as_a_few_and_a_number(server: Server) -> None:

@@ -1,17 +1,24 @@
 """The console's pages of one run, in a real browser."""
 
 import re
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 from tests.support.browser import PHONE, a_page, log_in, sideways_px
 from tests.support.hostile import NASTIES, hostile_story
 from tests.support.serving import a_site, execution, journal_of, lines, policy
-from tests.support.stories import eventful_story
+from tests.support.stories import Story, eventful_story
+
+from hankwatch.stream.lock import OwnerLock, lock_path
 
 NAME = "1796000000000-a"
 TABS = ("", "/events", "/sentinels")
+_LOOKED_AT = """(is) => {
+  Object.defineProperty(document, "hidden", { configurable: true, get: () => !is });
+  document.dispatchEvent(new Event("visibilitychange"));
+}"""
 
 
 def test_somebody_with_a_token_logs_in(tmp_path: Path, browser: Browser) -> None:
@@ -115,6 +122,32 @@ def test_new_events_appear_by_themselves_where_one_looks_at_the_newest(tmp_path:
         expect(older.locator(".event-row")).to_have_count(50)
         assert newest.evaluate("window.sameDocument")
         assert older.evaluate("window.sameDocument")
+
+
+def test_a_page_misses_nothing_while_it_opens_its_stream_or_nobody_looks_at_it(tmp_path: Path, page: Page) -> None:
+    story = Story()
+    story.begin()
+    journal = journal_of(story.write(tmp_path / "runs" / NAME))
+
+    def write(message: str, start: int) -> None:
+        with journal.open("ab") as file:
+            file.write(lines(message, start=start))
+
+    def late(route: Route) -> None:
+        write("before the stream", 10)
+        route.continue_()
+
+    with a_site(tmp_path / "runs") as site, ExitStack() as stack:
+        stack.callback(OwnerLock.acquire(lock_path(journal)).release)
+        page.route("**/console/live*", late, times=1)
+        page.goto(f"{site.address}/runs/{NAME}/events")
+        expect(page.locator(".event-row").first).to_contain_text("before the stream")
+        with page.expect_event("requestfailed"):  # the stream is given up
+            page.evaluate(_LOOKED_AT, arg=False)
+        write("while nobody looked", 20)
+        page.evaluate(_LOOKED_AT, arg=True)
+        expect(page.locator(".event-row").first).to_contain_text("while nobody looked")
+        page.goto("about:blank")
 
 
 @pytest.mark.parametrize("text", [NASTIES[1], NASTIES[2], NASTIES[7] + NASTIES[8], "<b>" + "W" * 1_000_000])

@@ -37,9 +37,16 @@ Look = Callable[[], Hashable]
 
 @router.get("/console/live")
 async def live(
-    request: Request, serving: Served, caller: Asking, run: Annotated[str | None, Query(max_length=300)] = None
+    request: Request,
+    serving: Served,
+    caller: Asking,
+    run: Annotated[str | None, Query(max_length=300)] = None,
+    told: Annotated[int | None, Query(ge=0, lt=10**_DIGITS)] = None,
 ) -> Response:
-    """Messages ``changed`` with the name of a part: ``run``, ``runs``, ``watches``; and ``notice``."""
+    """Messages ``changed`` with the name of a part: ``run``, ``runs``, ``watches``; and ``notice``.
+
+    The first, ``here``, has the number of the latest notice; a page that comes back sends it as ``told``.
+    """
     if run is None:
         caller.require("runs:read")
         looks: dict[str, Look] = {"runs": partial(_runs, serving)} if caller.sees_runs else {}
@@ -50,7 +57,7 @@ async def live(
         looks["watches"] = lambda: serving.bulletin.changes
     serving.streams.require_room()
     return StreamingResponse(
-        _messages(serving, looks, partial(_known, serving, request), _last_told(request)),
+        _messages(serving, looks, partial(_known, serving, request), _last_told(request, told)),
         media_type="text/event-stream",
         headers={"X-Accel-Buffering": "no"},
     )
@@ -62,7 +69,7 @@ async def _messages(
     bulletin = serving.bulletin
     with serving.streams.counted(_PROTOCOL):
         async with bulletin.seat(partial(_reader, known), after) as seat:
-            yield b"retry: 2000\nid: %d\n\n" % bulletin.position
+            yield b"retry: 2000\nid: %d\nevent: here\ndata: now\n\n" % bulletin.position
             async with aclosing(_changes(serving, looks, seat)) as changes:
                 async for parts in changes:
                     if known() is None:
@@ -98,10 +105,10 @@ def _reader(known: Callable[[], Caller | None]) -> Principal | None:
     return None if caller is None or "watches:read" not in caller.scopes else caller.principal
 
 
-def _last_told(request: Request) -> int | None:
-    """What the same page was told last, before it lost its stream; a new page knows nothing."""
+def _last_told(request: Request, told: int | None) -> int | None:
+    """What the same page was told last, before it lost its stream or gave it up; a new page knows nothing."""
     written = request.headers.get("last-event-id", "")
-    return int(written) if written.isdecimal() and len(written) < _DIGITS else None
+    return int(written) if written.isdecimal() and len(written) < _DIGITS else told
 
 
 def _runs(serving: Serving) -> Hashable:

@@ -58,31 +58,48 @@ const addressOf = (one) => one.id || one.getAttribute("href") || one.parentEleme
 
 // --- the live stream ---------------------------------------------------------------------------------------------
 
+// A page that nobody looks at holds no stream, for a browser has six for a server; it asks for what it missed later.
 function listen(address) {
   const state = document.querySelector("[data-link-state]"), words = document.querySelector("[data-link-words]");
   const wanted = new Set((body.dataset.parts || "").split(" "));
-  const stream = new EventSource(address);
-  let wasLost = false;
-  stream.onopen = () => {
-    state.hidden = false;
-    state.classList.remove("lost");
-    words.textContent = "live";
-    if (wasLost) refresh();
-    wasLost = false;
-  };
-  stream.onerror = () => {
-    wasLost = true;
-    state.hidden = false;
-    state.classList.add("lost");
-    words.textContent = "not connected";
-    if (stream.readyState === EventSource.CLOSED) refresh(); // refused: the login is over, and the page leads to another
-  };
-  stream.addEventListener("changed", (message) => { if (wanted.has(message.data)) refresh(); });
-  stream.addEventListener("notice", (message) => toast(JSON.parse(message.data)));
-  addEventListener("pagehide", () => stream.close());
-}
+  let stream = null, told = "", isStale = "moves" in body.dataset;
 
-document.addEventListener("visibilitychange", () => { if (!document.hidden && askAgain) refresh(); });
+  function open() {
+    if (stream || document.hidden) return;
+    stream = new EventSource(told ? `${address}${address.includes("?") ? "&" : "?"}told=${told}` : address);
+    stream.onopen = () => {
+      state.hidden = false;
+      state.classList.remove("lost");
+      words.textContent = "live";
+      if (isStale) refresh();
+      isStale = false;
+    };
+    stream.onerror = () => {
+      if (!state.classList.contains("lost")) words.textContent = `not connected since ${new Date().toLocaleTimeString("en-GB")}`;
+      isStale = true;
+      state.hidden = false;
+      state.classList.add("lost");
+      if (stream.readyState === EventSource.CLOSED) refresh(); // refused: the login is over, and the page leads to another
+    };
+    stream.addEventListener("here", note);
+    stream.addEventListener("changed", (message) => { if (wanted.has(message.data)) refresh(); });
+    stream.addEventListener("notice", (message) => { note(message); toast(JSON.parse(message.data)); });
+  }
+
+  function note(message) { told = message.lastEventId; }
+
+  function rest() {
+    stream?.close();
+    stream = null;
+    isStale = true;
+  }
+
+  document.addEventListener("visibilitychange", () => document.hidden ? rest() : open());
+  addEventListener("pagehide", rest);
+  addEventListener("pageshow", open);
+  isStale ||= document.hidden;
+  open();
+}
 
 // --- toasts ------------------------------------------------------------------------------------------------------
 

@@ -51,6 +51,11 @@ def fifo(path: Path) -> None:
     os.mkfifo(path)
 
 
+def huge(path: Path) -> None:
+    path.touch()
+    os.truncate(path, 1 << 36)
+
+
 def folder(path: Path) -> None:
     path.mkdir()
 
@@ -106,7 +111,7 @@ async def test_a_page_goes_on_behind_a_line_that_is_no_event_however_long(
     assert (said, more) == (["one", "two"], False)
 
 
-@pytest.mark.parametrize("make", [fifo, lambda path: (path.touch(), os.truncate(path, 1 << 36))])
+@pytest.mark.parametrize("make", [fifo, huge])
 async def test_facts_of_an_execution_are_read_from_a_small_file_alone(
     tmp_path: Path, make: Callable[[Path], None]
 ) -> None:

@@ -2,6 +2,7 @@
 
 from typing import Annotated, Any, Final
 
+import anyio.to_thread
 from fastapi import APIRouter, Body, Depends, Path, Request
 from pydantic import BaseModel
 from starlette.responses import JSONResponse, Response
@@ -79,7 +80,8 @@ async def propose(session: Session, written: Proposed, serving: Served, caller: 
     caller.require("watches:write")
     if extra := sorted(GIVEN & written.keys()):
         raise WatchInvalid([f"{name}: is given by the path" for name in extra])
-    request = read_request({**written, "kind": Kind.AGENT_WATCH.value, "session": session})
+    whole = {**written, "kind": Kind.AGENT_WATCH.value, "session": session}
+    request = await anyio.to_thread.run_sync(read_request, whole)
     armed = await serving.watches.create_watch(caller.principal, request)
     return JSONResponse(_shown(armed.watch), 201 if armed.is_new else 200)
 

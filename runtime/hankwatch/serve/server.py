@@ -13,6 +13,7 @@ import uvicorn
 from hankwatch.core.errors import AddressTaken
 from hankwatch.core.tasks import task_group
 from hankwatch.serve.app import make_app
+from hankwatch.serve.connections import HttpConnection, SocketConnection
 from hankwatch.serve.context import Serving
 
 GRACE_S: Final = 3
@@ -72,8 +73,8 @@ async def serving_on(listening: socket.socket, serving: Serving) -> AsyncIterato
         server_header=False,
         proxy_headers=False,
         lifespan="on",
-        http="h11",
-        ws="websockets-sansio",
+        http=HttpConnection,
+        ws=SocketConnection,
         ws_max_size=_MAX_MESSAGE_BYTES,
         ws_per_message_deflate=False,
         limit_concurrency=_MAX_CONNECTIONS,

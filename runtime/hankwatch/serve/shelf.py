@@ -92,18 +92,19 @@ class Followed:
         """
         while True:
             with self._lock, contain(self._note):
-                self.unreadable = None
                 status = os.stat(self.journal)  # noqa: PTH116 - asked with every request
                 if not self._is_same(status):
                     self._begin(status)
                 now = status.st_size, status.st_mtime_ns
                 if now == self._whole:
+                    self.unreadable = None
                     return True
                 count = 0
                 at_once = _PACKED_AT_ONCE if self._packed_bytes else _AT_ONCE
                 for event in islice(self._reader.read(max(self.cursor, self._reader.position)), at_once):
                     self._take(event)
                     count += 1
+                self.unreadable = None
                 if count == at_once:
                     if goes_on():
                         continue
@@ -139,8 +140,13 @@ class Followed:
         return next((span for span in self.spans if span.run == run), Span(run or "", 0))
 
     def _note(self, error: Exception) -> None:
-        if not isinstance(error, FileNotFoundError):  # before its first event there is none
-            self.unreadable = error.strerror if isinstance(error, OSError) else type(error).__name__
+        match error:
+            case FileNotFoundError():  # before its first event there is none
+                self.unreadable = None
+            case OSError():
+                self.unreadable = error.strerror
+            case _:
+                self.unreadable = type(error).__name__
 
     def _is_same(self, status: os.stat_result) -> bool:
         before, self._identity = self._identity, (status.st_dev, status.st_ino)

@@ -34,6 +34,7 @@ from hankwatch.serve.protocol import (
     HISTORY_LIMIT,
     INSUFFICIENT_PERMISSIONS,
     READ_ONLY_TOO,
+    HandshakeData,
     Request,
     handshake,
     order_of,
@@ -98,8 +99,7 @@ class _Client:
 
     async def attend(self) -> None:
         """From the handshake to the end."""
-        if not await self._shake_hands():
-            return
+        await self._shake_hands()
         self.serving.sockets.add(self)
         try:
             async with task_group() as tasks:
@@ -134,12 +134,13 @@ class _Client:
         said = {"message": message, "fatal": False, "severity": "operation", "code": code, "commandId": command_id}
         await self.say("error", {name: value for name, value in said.items() if value is not None})
 
-    async def _shake_hands(self) -> bool:
-        wanted = None
-        while wanted is None:
-            text = await within(self.serving.clock, HANDSHAKE_S, self.websocket.receive_text)
-            if (wanted := handshake(text)) is None:
-                await self._complain("a handshake comes first", HANDSHAKE_REQUIRED)
+    async def _wanted(self) -> HandshakeData:
+        while (wanted := handshake(await self.websocket.receive_text())) is None:
+            await self._complain("a handshake comes first", HANDSHAKE_REQUIRED)
+        return wanted
+
+    async def _shake_hands(self) -> None:
+        wanted = await within(self.serving.clock, HANDSHAKE_S, self._wanted)
         self.writes = wanted.mode == "readandwrite" and self._may_steer()
         followed = self.named.followed
         latest = await anyio.to_thread.run_sync(_last, self.journal) if wanted.send_previous_events else []
@@ -161,7 +162,6 @@ class _Client:
             "port": (self.websocket.scope.get("server") or (None, 0))[1],
         }
         await self.say("server.ready", ready)
-        return True
 
     async def _tell(self) -> None:
         """What the journal gets from now on."""

@@ -160,7 +160,8 @@ async def create_watch(written: Written, serving: Served, caller: Asking, run: R
     """
     caller.require("watches:write")
     service = serving.watches if run is None else await anyio.to_thread.run_sync(serving.watches_of, caller, run)
-    armed = await service.create_watch(caller.principal, read_request(written))
+    request = await anyio.to_thread.run_sync(read_request, written)  # thousands of faults take their time
+    armed = await service.create_watch(caller.principal, request)
     return JSONResponse(described(armed.watch), 201 if armed.is_new else 200)
 
 
@@ -176,7 +177,8 @@ async def update_watch(watch_id: WatchId, written: Edited, serving: Served, call
     """Change only what is given; null clears."""
     caller.require("watches:write")
     service = await where_it_stands(serving.watches, caller.principal, watch_id)
-    return described(await service.update_watch(caller.principal, watch_id, read_edit(written)))
+    edit = await anyio.to_thread.run_sync(read_edit, written)
+    return described(await service.update_watch(caller.principal, watch_id, edit))
 
 
 @router.delete("/watches/{watch_id}", status_code=204)
@@ -266,7 +268,9 @@ async def apply_watches(
     service, now = serving.watches, serving.watches.evaluator.now()
     document = Document.from_value(written, "watches")
     try:
-        requests = read_watches(document, principal, service.verifiers, service.defaults, now)
+        requests = await anyio.to_thread.run_sync(
+            read_watches, document, principal, service.verifiers, service.defaults, now
+        )
     except ConfigError as error:
         raise WatchInvalid(
             [f"{fault.pointer.removeprefix('/')}: {fault.message}" for fault in error.diagnostics]

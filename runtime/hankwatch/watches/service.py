@@ -252,11 +252,12 @@ class WatchService:
         if None in ids or len(set(ids)) < len(ids):
             raise WatchInvalid(["each watch of a set has an id, and no two the same"])
         now, defaults = self.evaluator.now(), await self._defaults()
-        plans = {
-            watch.id: (watch, request)
-            for request in requests
-            for watch in [planned(request, principal, self.verifiers, defaults, now)]
-        }
+
+        def planned_ones() -> dict[str, tuple[Watch, WatchRequest]]:
+            made = [(planned(request, principal, self.verifiers, defaults, now), request) for request in requests]
+            return {watch.id: (watch, request) for watch, request in made}
+
+        plans = await _in_thread(planned_ones)
         find = partial(
             self.store.find,
             tenant=principal.tenant,
@@ -320,7 +321,9 @@ class WatchService:
 
     async def _arm(self, principal: Principal, request: WatchRequest, *, depth: int, applied: bool) -> Armed:
         now = self.evaluator.now()
-        watch = planned(request, principal, self.verifiers, await self._defaults(), now, depth=depth)
+        defaults = await self._defaults()
+        # In a thread: conditions and triggers are compiled.
+        watch = await _in_thread(partial(planned, request, principal, self.verifiers, defaults, now, depth=depth))
         watch = replace(watch, cursor=self.journal_end())
         self.authorizer.check(principal, Action.PROPOSE, watch)
         for number in range(1, _ID_TRIES + 1):

@@ -1,11 +1,14 @@
-"""Makes ``try-timeline.svg`` and ``report.png`` anew: ``python docs/images/make.py`` (needs chromium)."""
+"""Makes ``try-timeline.svg`` and the ``.png`` here anew: ``python docs/images/make.py`` (needs chromium)."""
 
 import os
 import pty
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
@@ -15,6 +18,8 @@ from rich.text import Text
 HERE = Path(__file__).parent
 HANKWATCH = str(Path(sys.executable).parent / "hankwatch")
 COLUMNS = 100
+_PAGES = (("run", "", "1040,800"), ("sentinels", "/sentinels", "1240,640"), ("playground", "/playground", "1240,800"))
+"""What is shown of the console: a name, the page of the run, the size of the window."""
 _FRAME = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" aria-label="TITLE">
 <style>
 .{unique_id}-matrix {{ font: {char_height}px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; }}
@@ -29,7 +34,7 @@ _FRAME = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height
 
 
 def main() -> None:
-    """Write both pictures beside this file."""
+    """Write all pictures beside this file."""
     with tempfile.TemporaryDirectory() as folder:
         hank = Path(folder) / "my-hank"
         _run("init", hank)
@@ -38,7 +43,10 @@ def main() -> None:
         _picture(shown, f"hankwatch try {sentinel} {recording} --where", HERE / "try-timeline.svg")
         _run("demo", "--execution", hank.parent / "run")
         _run("report", hank.parent / "run", "--out", hank.parent / "report.html")
-        _photograph(hank.parent / "report.html", HERE / "report.png")
+        _photograph((hank.parent / "report.html").as_uri(), HERE / "report.png", "1040,990")
+        with _served(hank.parent / "run") as address:
+            for name, path, size in _PAGES:
+                _photograph(f"{address}/runs/latest{path}", HERE / f"console-{name}.png", size)
 
 
 def _run(*arguments: object) -> None:
@@ -70,10 +78,22 @@ def _picture(shown: str, command: str, path: Path) -> None:
     path.write_text("\n".join(line.rstrip() for line in svg.splitlines()) + "\n", encoding="utf-8")
 
 
-def _photograph(page: Path, path: Path) -> None:
+@contextmanager
+def _served(execution: Path) -> Iterator[str]:
+    """The address of a console that shows it."""
+    command = [HANKWATCH, "serve", execution]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as server:
+        assert server.stdout is not None
+        try:
+            yield next(found[0] for line in server.stdout if (found := re.search(r"http://[\d.:]+", line)))
+        finally:
+            server.terminate()
+
+
+def _photograph(address: str, path: Path, size: str) -> None:
     chromium = shutil.which("chromium") or "chromium"
-    options = ("--headless", "--no-sandbox", "--hide-scrollbars", "--window-size=1040,990")
-    subprocess.run([chromium, *options, f"--screenshot={path}", page.as_uri()], check=True, stderr=subprocess.DEVNULL)
+    options = ("--headless", "--no-sandbox", "--hide-scrollbars", f"--window-size={size}")
+    subprocess.run([chromium, *options, f"--screenshot={path}", address], check=True, stderr=subprocess.DEVNULL)
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ from hankwatch.settings import Settings, load_settings
 from hankwatch.watches.authority import Authorizer, LocalAuthorizer
 from hankwatch.watches.bounds import Defaults
 from hankwatch.watches.checks import Check, Checks, plugin_checks
+from hankwatch.watches.codec import digest
 from hankwatch.watches.database import Database
 from hankwatch.watches.deliveries import Deliverer, Journals, Sessions
 from hankwatch.watches.engine import WatchEngine
@@ -242,7 +243,8 @@ async def open_watching(
         stack.callback(database.close)
         time = StreamTime(clock)
         store = WatchStore(database, _caps(watches.caps), max_fires_per_day=watches.max_wakes)
-        verifiers = Verifiers(checks, clock, harmless(environ, settings.redaction.variables), redactor)
+        env, place = harmless(environ, settings.redaction.variables), digest(database.shown)
+        verifiers = Verifiers(checks, clock, env, redactor, place)
         evaluator = Evaluator(store, verifiers, authorizer, clock, lambda: instant(time.now_ms()))
         evaluator.metrics = metrics or evaluator.metrics
         service = WatchService(

@@ -133,7 +133,7 @@ def test_caps_are_held_and_name_what_holds_them(store: WatchStore) -> None:
     armed(capped, number=1)
     armed(capped, number=2)
 
-    with pytest.raises(CapReached, match=r"at most 2 active watch watches per session: watch-1, watch-2"):
+    with pytest.raises(CapReached, match=r"at most 2 active watches of kind watch per session: watch-1, watch-2"):
         armed(capped, number=3)
     armed(capped, number=4, session="another")
     capped.change("watch-1", lambda watch: end(watch, EndReason.CANCELLED, at(1)), at(1))

@@ -12,10 +12,9 @@ from typing import Any
 import pytest
 from tests.support.cli import Cli, Done
 from tests.support.hanks import codon
-from tests.support.runs import stand_in, until, write_hank
+from tests.support.runs import is_alive, stand_in, until, write_hank
 from tests.support.watch_stores import store_url
 
-from hankwatch.processes.tree import marked_pids
 from hankwatch.watches.database import Database
 from hankwatch.watches.store import WatchStore
 
@@ -68,16 +67,16 @@ def test_when_the_deploy_finishes_an_engine_tells_once(cli: Cli) -> None:
 
 @pytest.mark.slow
 def test_however_often_an_engine_is_told_to_stop_it_ends_what_it_started_and_gives_back_what_it_had(cli: Cli) -> None:
-    hung = "touch started; trap '' TERM INT; setsid sleep 60 & sleep 60"
+    hung = "trap '' TERM INT; setsid sleep 61 & echo $! > started; sleep 60"
     create(cli, *CONDITION, "--command", hung, "--id", "hung")
     with engine(cli) as running:
-        until((cli.cwd / "started").exists)
+        until(lambda: (cli.cwd / "started").is_file() and (cli.cwd / "started").read_text().endswith("\n"))
         for number in (signal.SIGINT, signal.SIGINT, signal.SIGTERM):
             running.send_signal(number)
         running.communicate(timeout=15)
 
     assert running.returncode == 130
-    assert marked_pids("watch/hung/1") == []
+    assert not is_alive(int((cli.cwd / "started").read_text()))
     database = Database(str(cli.home / ".local/state/hankwatch/watches.db"))
     try:
         assert WatchStore(database).take_one("hung", datetime.now(UTC), lease_s=lambda _: 1.0) is not None

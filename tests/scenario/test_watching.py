@@ -13,7 +13,8 @@ Where each of the invariants is proven:
  4   property/test_watch_decisions.py: what makes no claim moves nothing; fires are those of the settled checks
      alone
  5   here: the final check begins within a second of the deadline
- 6   unit/watches/test_verifiers.py: limits, trees, bounded output; here: a check that hangs is given up
+ 6   unit/watches/test_verifiers.py: limits, trees, bounded output; here: a check that hangs is given up,
+     and what a killed engine left behind
  7   here: a bad record, a hung check, a hung or failing hook or session delays no other watch;
      contract/test_unreadable_watches.py: the bad record is listed and can be got rid of
  8   here: clock steps; contract/test_watch_store.py: a clock that went back silences nothing
@@ -26,19 +27,24 @@ Where each of the invariants is proven:
 ===  ==================================================================================================
 """
 
+import os
 import sys
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
+from signal import SIGKILL
 from typing import Any
 
 import anyio
 import pytest
 from sqlalchemy import text
 from tests.support.children import flowing
+from tests.support.runs import is_alive
 from tests.support.watch_bench import EVERYWHERE, WatchBench, finding
 
 from hankwatch.core.clock import SystemClock, VirtualClock
 from hankwatch.core.errors import StoreFailed
+from hankwatch.processes.child import spawn
 from hankwatch.runner.waking import WakeRuns
 from hankwatch.watches.authority import operator
 from hankwatch.watches.delivery import Channel, Delivery, DeliveryStatus, Woken
@@ -323,6 +329,26 @@ async def test_episodes_are_told_once(bench: WatchBench) -> None:
         assert signals(bench).count(signal) == 1, signal
     assert bench.evaluator.metrics.flapping == {"change": 1}
     assert bench.evaluator.metrics.fires == {"change": 11}
+
+
+# Invariant 6
+
+
+async def test_what_a_check_left_behind_whose_engine_was_killed_is_ended_before_the_next(
+    bench: WatchBench, clock: VirtualClock, tmp_path: Path
+) -> None:
+    watch = await bench.arm(verifier={"type": "command", "command": "true"}, interval_s=15)
+    bench.store.take_one(watch.id, bench.now(), lease_s=lambda _: 0.001)  # by the engine that was killed
+    await clock.sleep(1)
+    left = partial(spawn, ["sleep", "60"], cwd=tmp_path, env={"PATH": os.environ["PATH"]}, clock=SystemClock())
+    async with (
+        left(marker=f"watch/here/{watch.id}/1") as mine,
+        left(marker=f"watch/there/{watch.id}/1") as of_another_store,
+    ):
+        checked = await bench.service.evaluate_now(operator(), watch.id)
+
+        assert (checked.check_count, (await mine.wait()).signal) == (1, SIGKILL)
+        assert is_alive(of_another_store.pid)
 
 
 # Invariant 8

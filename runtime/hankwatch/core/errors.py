@@ -103,7 +103,7 @@ class CapReached(UsageError):
         self.held_by = tuple(held_by)
         """Ids that take the places, as far as the asker may know them."""
         held = f": {', '.join(held_by)}" if held_by else ""
-        super().__init__(f"at most {limit} active {kind} watches per {what}{held}")
+        super().__init__(f"at most {limit} active watches of kind {kind} per {what}{held}")
         self.hint = "cancel one that is no longer needed, or wait for one to end"
 
 

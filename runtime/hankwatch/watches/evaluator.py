@@ -58,6 +58,8 @@ class Evaluator:
         if is_over and policy(watch.kind).at_expiry is AtExpiry.NEVER_FIRES:
             return await self.commit(lease, Observation(Outcome.PENDING, "expired", "", now))
         try:
+            if lease.is_taken_over:
+                await self.verifiers.end_leftovers(watch)
             seen = await self.verifiers.observe(watch, now)
         except anyio.get_cancelled_exc_class():  # else nobody checks it before the lease is over
             with anyio.CancelScope(shield=True):

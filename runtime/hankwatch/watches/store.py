@@ -57,6 +57,8 @@ class Lease:
     """As it was when the lease was taken."""
     fence: int
     due_at: datetime
+    is_taken_over: bool = False
+    """The check before was neither decided nor given back: whoever had it may have died at it."""
 
 
 # Made once: building a statement costs more than executing it.
@@ -302,7 +304,7 @@ class WatchStore:
                     values["leased_until_ms"] = _lease_end(row, now_ms, lease_s(watch))
                 connection.execute(update(watches).where(watches.c.id == row.id).values(**values))
                 if watch is not None:
-                    leases.append(Lease(watch, row.fence + 1, instant(_due_ms(row, now_ms))))
+                    leases.append(Lease(watch, row.fence + 1, instant(_due_ms(row, now_ms)), row.leased_until_ms > 0))
         return leases
 
     def take_one(self, watch_id: str, now: datetime, *, lease_s: Callable[[Watch], float]) -> Lease | None:
@@ -320,7 +322,7 @@ class WatchStore:
                 .where(watches.c.id == watch_id)
                 .values(fence=row.fence + 1, leased_until_ms=_lease_end(row, now_ms, lease_s(watch)))
             )
-        return Lease(watch, row.fence + 1, now)
+        return Lease(watch, row.fence + 1, now, row.leased_until_ms > 0)
 
     def reclaim(self, scope: Scope) -> None:
         """Take back the leases of whoever died while it held the homes that this process now holds."""

@@ -20,6 +20,7 @@ from hankwatch.events.envelope import EventData
 from hankwatch.matching.conditions import Condition, compile_conditions
 from hankwatch.processes.child import Child, Exit, spawn
 from hankwatch.processes.limits import ends_within
+from hankwatch.processes.tree import kill_marked
 from hankwatch.watches.blocking import contained, in_daemon_thread, is_async
 from hankwatch.watches.checks import CheckContext, Checks, Cost, Finding, Invoker, Trust
 from hankwatch.watches.codec import digest, spec_json
@@ -58,6 +59,8 @@ class Verifiers:
     """All that commands get; holds no secret of this runtime."""
     redactor: Redactor
     """Goes over whatever came from outside."""
+    place: str = "here"
+    """Tells processes of this store's watches from those of another's, which may have the same ids."""
     _blocked: set[str] = field(default_factory=set)
     """Watches whose last check still occupies a thread."""
 
@@ -132,7 +135,7 @@ class Verifiers:
     async def _command(self, spec: CommandSpec, watch: Watch) -> Finding:
         argv = ["/bin/sh", "-c", spec.command] if isinstance(spec.command, str) else spec.command
         cwd = Path(watch.home or "/") / (spec.cwd or "")
-        marker = f"watch/{watch.id}/{watch.generation}"
+        marker = f"{self._family(watch)}/{watch.generation}"
         try:
             async with spawn(argv, cwd=cwd, env=self.env, marker=marker, clock=self.clock) as child:
                 exit_, output = await self._listen(child)
@@ -140,6 +143,14 @@ class Verifiers:
         except ProcessNotStarted as error:
             return _unavailable(ErrorKind.NOT_FOUND, str(error))
         return _exited(spec, exit_, strip_controls(output))
+
+    async def end_leftovers(self, watch: Watch) -> None:
+        """End what a check of it has left behind whose engine was killed: nobody else checks it meanwhile."""
+        if isinstance(watch.verifier, CommandSpec):
+            await kill_marked(self._family(watch), clock=self.clock)
+
+    def _family(self, watch: Watch) -> str:
+        return f"watch/{self.place}/{watch.id}"
 
     async def _listen(self, child: Child) -> tuple[Exit, str]:
         kept, ended = bytearray(), anyio.Event()

@@ -92,7 +92,7 @@ async def test_a_command_over_its_limit_claims_nothing_and_leaves_no_process(tmp
 
     assert (seen.outcome, seen.error) == (Outcome.UNAVAILABLE, ErrorKind.TIMEOUT)
     assert time.monotonic() - started < 5  # generous: machines are loaded
-    assert marked_pids("watch/deploy-done-1a2b3c") == []
+    assert marked_pids("watch/here/deploy-done-1a2b3c") == []
 
 
 async def test_a_command_whose_child_holds_its_output_open_ends_with_the_command(tmp_path: Path) -> None:

@@ -130,6 +130,7 @@ async def _serve(here: _Here) -> int:
     from mcp.server.stdio import stdio_server
 
     from hankwatch.serve.mcp_server import make_server
+    from hankwatch.serve.mcp_stdio import own_stdin
 
     asker = here.asker()
 
@@ -137,7 +138,7 @@ async def _serve(here: _Here) -> int:
         return asker
 
     server = make_server(asker_of)
-    async with task_group() as tasks, stdio_server() as (requests, answers):
+    async with task_group() as tasks, stdio_server(own_stdin()) as (requests, answers):
         tasks.start_soon(here.keep_open)
         await server.run(requests, answers, server.create_initialization_options())
         tasks.cancel_scope.cancel()

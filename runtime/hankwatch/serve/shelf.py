@@ -218,6 +218,8 @@ class Shelf:
         return named
 
     def _named(self, name: str) -> Named:
+        if (root := self._root_of(name)) is not None:  # without a look at all the others
+            return Named(self._follow(open_execution(root)), None)
         for followed in self.executions():
             if name in {"latest", followed.execution.name}:
                 return Named(followed, None)
@@ -227,6 +229,16 @@ class Shelf:
             if any(span.run == name for span in followed.spans):
                 return Named(followed, name)
         raise RunNotFound(name, self.folder)
+
+    def _root_of(self, name: str) -> Path | None:
+        """The execution directory of that name in the folder, if there is one."""
+        if name in {"", ".", "..", "latest"} or "/" in name or "\0" in name or Layout(self.folder).managed.is_dir():
+            return None
+        root = self.folder / name
+        try:
+            return root if Layout(root).managed.is_dir() else None
+        except OSError:  # no name of a file, or closed to this user
+            return None
 
     def warm(self) -> None:
         """Fold the newest before anybody asks for them, which takes seconds where journals are large; blocks."""

@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
+import pytest
 from tests.support.serving import execution, journal_of, lines
 
+from hankwatch.core.errors import RunNotFound
 from hankwatch.serve.shelf import Shelf
 
 
@@ -27,3 +29,20 @@ def test_a_long_journal_can_be_asked_for_while_it_is_read(tmp_path: Path) -> Non
         followed = shelf.find("latest", goes_on=lambda: False).followed
         counts.append((followed.facts().event_count, round(followed.share_read, 1)))
     assert counts == [(1_000, 0.4), (2_000, 0.8), (2_500, 1.0), (2_500, 1.0)]
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "../b", "a/../a", "/", "\0", "x" * 300, "nope", "a/", "agentRoot"])
+def test_only_the_name_of_an_execution_of_the_folder_names_one(tmp_path: Path, name: str) -> None:
+    execution(tmp_path / "served", "a", lines("inside"))
+    execution(tmp_path, "b", lines("outside"))
+    with pytest.raises(RunNotFound):
+        Shelf(tmp_path / "served").find(name)
+
+
+def test_an_execution_that_is_served_alone_has_no_others_in_it(tmp_path: Path) -> None:
+    root = execution(tmp_path, "a", lines("one"))
+    execution(root, "agentRoot", lines("made", "by", "an agent"))
+    shelf = Shelf(root)
+    assert shelf.find("a").followed.facts().event_count == 1
+    with pytest.raises(RunNotFound):
+        shelf.find("agentRoot")

@@ -109,10 +109,8 @@ def test_an_answer_that_is_not_read_is_not_kept_for_ever(address: str) -> None:
 def test_pings_whose_answers_are_not_read_are_not_taken_for_ever(address: str) -> None:
     with ExitStack() as stack:
         one = upgraded(address, stack)
-        pings = frame(9, b"p" * 125) * 1_000
         with pytest.raises(ConnectionError):
-            for _ in range(1_000):
-                one.sendall(pings)
+            one.sendall(frame(9, b"p" * 125) * 1_000_000)
 
 
 def test_a_message_of_countless_empty_frames_ends_its_connection(address: str) -> None:

@@ -17,9 +17,9 @@ _TOO_LONG: Final = "a line that is too long\n"
 class BoundedLines(TextIOWrapper):
     """Text whose lines are read whole or not at all."""
 
-    def readline(self, size: int | None = -1, /) -> str:
+    def readline(self, size: int = -1, /) -> str:  # type: ignore[override]  # as its own base class has it
         """The next line, or one that is no message in place of a longer one; empty at the end."""
-        if size is not None and size >= 0:
+        if size >= 0:
             return super().readline(size)
         line = more = super().readline(MAX_LINE_CHARS + 1)
         if len(line) <= MAX_LINE_CHARS:

@@ -175,6 +175,19 @@ async def test_pages_show_another_tenant_nothing(browser: httpx.AsyncClient, sit
         assert "a is on" not in answer.text
 
 
+async def test_whoever_is_refused_a_page_can_log_out_and_is_shown_the_way_to_what_they_may_see(site: Server) -> None:
+    async with site.client(token="reader-of-bob") as reader, site.client("bob") as bob, site.client() as nobody:
+        runs, refused = (await reader.get("/")).text, await reader.get("/watches")
+        assert 'href="/watches"' in (await bob.get("/")).text
+        lost = await nobody.get("/nowhere", headers={"Accept": "text/html"})
+    assert refused.status_code == 403
+    for page in (runs, refused.text):
+        assert 'action="/logout"' in page
+        assert 'href="/watches"' not in page
+    assert lost.status_code == 404
+    assert 'action="/logout"' not in lost.text
+
+
 async def test_many_guesses_are_answered_later(browser: httpx.AsyncClient) -> None:
     answers = [await log_in(browser, f"guess-{number}") for number in range(GUESSES + 1)]
     assert [answer.status_code for answer in answers] == [401] * GUESSES + [429]

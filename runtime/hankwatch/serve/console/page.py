@@ -1,6 +1,7 @@
 """What every page of the console shares: who looks at it, its frame, its headers, its errors."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
@@ -77,10 +78,12 @@ class PageRoute(APIRoute):
             except Unauthenticated:
                 return RedirectResponse(f"/login?next={_path(request)}", HTTPStatus.SEE_OTHER)
             except HankwatchError as error:
-                return await _said(*told_of(error))
+                return await _said(request, *told_of(error))
             except RequestValidationError as error:
                 detail = "; ".join(fault_of(fault) for fault in error.errors())
-                return await _said(HTTPStatus.UNPROCESSABLE_ENTITY, detail, "the address, without what follows its ?")
+                return await _said(
+                    request, HTTPStatus.UNPROCESSABLE_ENTITY, detail, "the address, without what follows its ?"
+                )
 
         return handled
 
@@ -88,13 +91,16 @@ class PageRoute(APIRoute):
 async def not_found(request: AnyRequest, _: Exception) -> Response:
     """What no route knows: a page for whoever reads pages, else a problem."""
     if "text/html" in request.headers.get("accept", "") and not request.url.path.startswith("/api/"):
-        return await _said(HTTPStatus.NOT_FOUND, f"there is no page {request.url.path}", None)
+        return await _said(request, HTTPStatus.NOT_FOUND, f"there is no page {request.url.path}", None)
     return problem(HTTPStatus.NOT_FOUND, "not-found", HTTPStatus.NOT_FOUND.phrase)
 
 
-async def _said(status: int, detail: str, hint: str | None) -> Response:
-    shown = partial(console_page, "error", path="", status=int(status), detail=detail, hint=hint, has_login=False)
-    return await html(shown, status)
+async def _said(request: AnyRequest, status: int, detail: str, hint: str | None) -> Response:
+    door = request.app.state.serving.door
+    context: dict[str, Any] = {"status": int(status), "detail": detail, "hint": hint, "has_login": False}
+    with suppress(HankwatchError):
+        context |= {"caller": door.caller(request.headers), "has_login": door.policy is not None}
+    return await html(partial(console_page, "error", path=request.url.path, **context), status)
 
 
 def _path(request: AnyRequest) -> str:

@@ -1,6 +1,7 @@
 """Nobody touches or reads what is not theirs, nor raises what they are trusted with (spec watches 8, invariants 9 and 10)."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -118,6 +119,29 @@ def test_a_stranger_neither_reads_nor_changes_a_watch_by_any_way(
         assert await service.notifications(stranger) == []
 
     played(scenario)
+
+
+@quick
+@given(REQUESTS, st.booleans())
+def test_the_agent_of_a_session_of_the_same_name_in_another_execution_is_a_stranger(
+    request: dict[str, Any], meets: bool
+) -> None:
+    owner, other = agent("main", home="/first"), agent("main", home="/second")
+
+    async def scenario(bench: WatchBench) -> None:
+        bench.dials.says["a"] = meets
+        await bench.arm("a", principal=owner, id="taken", repeat=True, actions=["in_app"])
+        watch = await bench.service.evaluate_now(owner, "taken")
+        asked = read_request(request | {"id": "taken"})
+        assert len(await bench.service.notifications(owner)) == meets
+        bench.service.defaults = replace(bench.service.defaults, home="/second")
+        assert await bench.service.notifications(other) == []
+        assert await bench.service.deliveries(other, watch_id=watch.id) == []
+        assert await bench.service.list_watches(other) == []
+        assert await refused(partial(bench.service.create_watch, other, asked))
+        assert bench.store.get(watch.id) == watch
+
+    played(scenario, home=Path("/first"))
 
 
 @quick

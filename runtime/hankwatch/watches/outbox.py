@@ -140,12 +140,14 @@ class Outbox:
         tenant: str | None = None,
         owner: str | None = None,
         session: str | None = None,
+        home: str | None = None,
         channel: Channel | None = None,
         statuses: Iterable[DeliveryStatus] = tuple(DeliveryStatus),
         limit: int = 1_000,
     ) -> list[Delivery]:
         """The deliveries that fit everything given, newest first."""
-        asked = {"watch_id": watch_id, "tenant": tenant, "owner": owner, "session": session, "channel": channel}
+        about = {"watch_id": watch_id, "tenant": tenant, "owner": owner, "session": session}
+        asked = {**about, "home": home, "channel": channel}
         query = select(deliveries).where(deliveries.c.status.in_([status.value for status in statuses]))
         for name, value in asked.items():
             if value is not None:

@@ -121,7 +121,7 @@ def _read(model: type[M], written: Mapping[str, Any]) -> M:
     diagnostics = Diagnostics()
     made = validate(model, Document.from_value(given, "watch"), diagnostics)
     if made is None or not diagnostics.ok:
-        raise WatchInvalid([_said(fault) for fault in diagnostics.errors])
+        raise WatchInvalid(list(dict.fromkeys(map(_said, diagnostics.errors))))  # each way to write it fails alike
     return made
 
 

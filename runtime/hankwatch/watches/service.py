@@ -284,10 +284,7 @@ class WatchService:
 
     async def notifications(self, principal: Principal, limit: int = 100) -> list[Delivery]:
         """What the asker is told in the console, newest first."""
-        tenant = None if principal.is_operator else principal.tenant
-        owner = None if principal.is_operator else principal.actor
-        find = partial(self.outbox.find, tenant=tenant, owner=owner, channel=Channel.IN_APP, limit=limit)
-        return await _in_thread(find)
+        return await self.deliveries(principal, channel=Channel.IN_APP, limit=limit)
 
     async def deliveries(
         self, principal: Principal, *, watch_id: str | None = None, channel: Channel | None = None, limit: int = 100
@@ -295,8 +292,8 @@ class WatchService:
         """What the asker's watches have to tell, by whatever channel, newest first."""
         tenant = None if principal.is_operator else principal.tenant
         owner = None if principal.is_operator else principal.actor
-        find = partial(self.outbox.find, watch_id=watch_id, tenant=tenant, owner=owner, channel=channel, limit=limit)
-        return await _in_thread(find)
+        find = partial(self.outbox.find, watch_id=watch_id, tenant=tenant, owner=owner, home=principal.home)
+        return await _in_thread(partial(find, channel=channel, limit=limit))
 
     async def live_in(self, session: str, tenant: str = "local") -> list[Watch]:
         """The active watches of a session that are checked; while there are some, a codon may wait for them."""
@@ -357,7 +354,9 @@ class WatchService:
             IdTaken: it is somebody else's, or another live one that nobody asked to replace.
         """
         is_own = (stands.tenant, stands.owner) == (principal.tenant, principal.actor)
-        if not is_own and not (principal.is_operator and request.id is not None):
+        # A session of the same name in another execution; what has ended there only left its id behind.
+        is_elsewhere = principal.home not in {None, stands.home} and stands.status is not Status.ENDED
+        if (not is_own or is_elsewhere) and not (principal.is_operator and request.id is not None):
             raise IdTaken(stands.id, "choose another")
         if stands.status is Status.ENDED or request.replace or applied:
             return True

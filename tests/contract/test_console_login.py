@@ -10,7 +10,7 @@ from tests.support.serving import Server, a_server, demo, policy
 
 from hankwatch.serve import logins
 from hankwatch.serve.guesses import GUESSES
-from hankwatch.serve.logins import COOKIE
+from hankwatch.serve.logins import cookie_name
 
 DIAL = {"type": "check", "name": "dial", "args": {"name": "a"}}
 WATCH = {"condition": "a is on", "verifier": DIAL, "session": "main", "id": "w"}
@@ -82,6 +82,11 @@ async def test_a_login_leads_nowhere_else(browser: httpx.AsyncClient, path: str)
     assert "a=b" not in answer.headers["set-cookie"]
 
 
+def cookie_of(browser: httpx.AsyncClient) -> str:
+    """Its name; all clients of a test call the same address."""
+    return cookie_name({"host": browser.base_url.netloc.decode()})
+
+
 async def test_the_cookie_is_kept_from_scripts_and_other_sites(browser: httpx.AsyncClient) -> None:
     written = (await log_in(browser)).headers["set-cookie"]
     (cookie,) = SimpleCookie(written).values()
@@ -91,27 +96,27 @@ async def test_the_cookie_is_kept_from_scripts_and_other_sites(browser: httpx.As
 
 
 async def test_each_login_has_a_cookie_of_its_own_whatever_was_sent(browser: httpx.AsyncClient) -> None:
-    browser.cookies.set(COOKIE, "chosen-by-somebody-else")
-    first = (await log_in(browser)).cookies[COOKIE]
-    second = (await log_in(browser)).cookies[COOKIE]
+    browser.cookies.set(cookie_of(browser), "chosen-by-somebody-else")
+    first = (await log_in(browser)).cookies[cookie_of(browser)]
+    second = (await log_in(browser)).cookies[cookie_of(browser)]
     assert len({first, second, "chosen-by-somebody-else"}) == 3
 
 
 async def test_a_login_replaces_the_one_that_the_browser_had(browser: httpx.AsyncClient, site: Server) -> None:
-    first = (await log_in(browser)).cookies[COOKIE]
+    first = (await log_in(browser)).cookies[cookie_of(browser)]
     await log_in(browser, "secret-of-alice")
     async with site.client() as thief:
-        thief.cookies.set(COOKIE, first)
+        thief.cookies.set(cookie_of(browser), first)
         assert (await thief.get("/api/runs")).status_code == 401
 
 
 async def test_logging_out_ends_it_for_whoever_has_the_cookie(browser: httpx.AsyncClient, site: Server) -> None:
-    value = (await log_in(browser)).cookies[COOKIE]
+    value = (await log_in(browser)).cookies[cookie_of(browser)]
     out = await browser.post("/logout")
     assert (out.status_code, out.headers["location"]) == (303, "/login")
     assert "Max-Age=0" in out.headers["set-cookie"]
     async with site.client() as thief:
-        thief.cookies.set(COOKIE, value)
+        thief.cookies.set(cookie_of(browser), value)
         assert (await thief.get("/api/runs")).status_code == 401
 
 

@@ -78,7 +78,7 @@ class Door:
         written = headers.get("authorization", "")
         if written[: len(_BEARER)].lower() == _BEARER:
             return self.holder(written[len(_BEARER) :].strip())
-        token = self.logins.token(headers.get("cookie", ""))
+        token = self.logins.token(headers)
         if token is None:
             raise Unauthenticated("this needs a token", hint="send it as `Authorization: Bearer TOKEN`")
         return self.holder(token)

@@ -14,7 +14,7 @@ from hankwatch.core.clock import Clock
 from hankwatch.core.errors import CrossSite, HankwatchError, SecretInAddress
 from hankwatch.core.limits import within
 from hankwatch.serve.auth import Door, is_loopback
-from hankwatch.serve.logins import COOKIE
+from hankwatch.serve.logins import login_of
 from hankwatch.serve.problems import problem, problem_of
 
 MAX_BODY_BYTES: Final = 256 * 1024
@@ -152,7 +152,7 @@ def require_welcome(door: Door, headers: Mapping[str, str], method: str, query: 
 
 def _require_page(headers: Mapping[str, str], method: str) -> None:
     """What acts with a browser's cookie comes from a page of ours, and says so."""
-    acts = method not in _SAFE and f"{COOKIE}=" in headers.get("cookie", "")
+    acts = method not in _SAFE and login_of(headers) is not None
     if acts and "origin" not in headers and headers.get("sec-fetch-site") != "same-origin":
         raise CrossSite("a request with a login's cookie has to say which page it comes from")
 

@@ -8,12 +8,14 @@ import hashlib
 import secrets
 import threading
 from collections import OrderedDict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
+from urllib.parse import urlsplit
 
 from hankwatch.core.clock import Clock
 
-COOKIE: Final = "hankwatch_login"
+_COOKIE: Final = "hankwatch_login"
 LASTS_S: Final = 12 * 3600.0
 _MOST: Final = 1_000
 """Logins at a time; the oldest makes room."""
@@ -47,34 +49,44 @@ class Logins:
                 self._known.popitem(last=False)
         return value
 
-    def token(self, cookie_header: str) -> str | None:
-        """The token that a request's ``Cookie`` header stands for; None without a login that still lasts."""
-        value = _value(cookie_header)
+    def token(self, headers: Mapping[str, str]) -> str | None:
+        """The token that a request's cookie stands for; None without a login that still lasts."""
+        value = login_of(headers)
         if value is None:
             return None
         with self._lock:
             login = self._known.get(_digest(value))
         return login.token if login is not None and self._clock.monotonic() < login.ends_s else None
 
-    def end(self, cookie_header: str) -> None:
-        """Forget a login."""
-        value = _value(cookie_header)
+    def end(self, headers: Mapping[str, str]) -> None:
+        """Forget a request's login."""
+        value = login_of(headers)
         if value is not None:
             with self._lock:
                 self._known.pop(_digest(value), None)
 
 
-def set_cookie(value: str, *, is_secure: bool) -> str:
-    """The ``Set-Cookie`` header that begins a login; an empty value ends it."""
+def set_cookie(value: str, headers: Mapping[str, str], *, is_secure: bool) -> str:
+    """The ``Set-Cookie`` header that begins a login for whoever sent ``headers``; an empty value ends it."""
     lasts = int(LASTS_S) if value else 0
     secure = "; Secure" if is_secure else ""
-    return f"{COOKIE}={value}; Path=/; HttpOnly; SameSite=Strict; Max-Age={lasts}{secure}"
+    return f"{cookie_name(headers)}={value}; Path=/; HttpOnly; SameSite=Strict; Max-Age={lasts}{secure}"
 
 
-def _value(cookie_header: str) -> str | None:
-    """Ours among the cookies of a request; those of other programs on this host may be written in any way."""
-    pairs = (pair.strip().partition("=") for pair in cookie_header.split(";"))
-    return next((value for name, _, value in pairs if name == COOKIE and value), None)
+def login_of(headers: Mapping[str, str]) -> str | None:
+    """Our cookie's value in a request; those of other programs on this host may be written in any way."""
+    name = cookie_name(headers)
+    pairs = (pair.strip().partition("=") for pair in headers.get("cookie", "").split(";"))
+    return next((value for written, _, value in pairs if written == name and value), None)
+
+
+def cookie_name(headers: Mapping[str, str]) -> str:
+    """With the port as the browser has it: cookies are a host's, and each server of a host needs its own."""
+    try:
+        port = urlsplit(f"//{headers.get('host', '')}").port
+    except ValueError:
+        port = None
+    return _COOKIE if port is None else f"{_COOKIE}_{port}"
 
 
 def _digest(value: str) -> str:

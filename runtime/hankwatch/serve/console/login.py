@@ -40,16 +40,16 @@ async def log_in(request: Request, serving: Served) -> Response:
     except Unauthenticated as error:
         guesses.add(address)
         return await _form(path, said=str(error), status=HTTPStatus.UNAUTHORIZED)
-    serving.door.logins.end(request.headers.get("cookie", ""))  # what the browser had
-    cookie = set_cookie(serving.door.logins.begin(token), is_secure=request.url.scheme == "https")
+    serving.door.logins.end(request.headers)  # what the browser had
+    cookie = set_cookie(serving.door.logins.begin(token), request.headers, is_secure=request.url.scheme == "https")
     return RedirectResponse(path, HTTPStatus.SEE_OTHER, {"Set-Cookie": cookie})
 
 
 @router.post("/logout")
 async def log_out(request: Request, serving: Served) -> Response:
     """Forget the login."""
-    serving.door.logins.end(request.headers.get("cookie", ""))
-    cookie = set_cookie("", is_secure=request.url.scheme == "https")
+    serving.door.logins.end(request.headers)
+    cookie = set_cookie("", request.headers, is_secure=request.url.scheme == "https")
     return RedirectResponse("/login", HTTPStatus.SEE_OTHER, {"Set-Cookie": cookie})
 
 

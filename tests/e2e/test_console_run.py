@@ -124,7 +124,9 @@ def test_new_events_appear_by_themselves_where_one_looks_at_the_newest(tmp_path:
         assert older.evaluate("window.sameDocument")
 
 
-def test_a_page_misses_nothing_while_it_opens_its_stream_or_nobody_looks_at_it(tmp_path: Path, page: Page) -> None:
+def test_a_page_misses_nothing_while_it_opens_its_stream_or_nobody_looks_at_it(
+    tmp_path: Path, browser: Browser
+) -> None:
     story = Story()
     story.begin()
     journal = journal_of(story.write(tmp_path / "runs" / NAME))
@@ -137,7 +139,8 @@ def test_a_page_misses_nothing_while_it_opens_its_stream_or_nobody_looks_at_it(t
         write("before the stream", 10)
         route.continue_()
 
-    with a_site(tmp_path / "runs") as site, ExitStack() as stack:
+    refused = ("ERR_FAILED",)
+    with a_site(tmp_path / "runs") as site, a_page(browser, excused=refused) as page, ExitStack() as stack:
         stack.callback(OwnerLock.acquire(lock_path(journal)).release)
         page.route("**/console/live*", late, times=1)
         page.goto(f"{site.address}/runs/{NAME}/events")
@@ -147,7 +150,11 @@ def test_a_page_misses_nothing_while_it_opens_its_stream_or_nobody_looks_at_it(t
         write("while nobody looked", 20)
         page.evaluate(_LOOKED_AT, arg=True)
         expect(page.locator(".event-row").first).to_contain_text("while nobody looked")
-        page.goto("about:blank")
+        page.evaluate(_LOOKED_AT, arg=False)
+        page.route("**/console/live*", lambda route: route.abort())
+        page.evaluate(_LOOKED_AT, arg=True)
+        expect(page.get_by_text("not connected since")).to_be_visible()
+        expect(page.get_by_text("running when last seen")).to_be_visible()
 
 
 @pytest.mark.parametrize("text", [NASTIES[1], NASTIES[2], NASTIES[7] + NASTIES[8], "<b>" + "W" * 1_000_000])

@@ -79,6 +79,7 @@ function listen(address) {
       isStale = true;
       state.hidden = false;
       state.classList.add("lost");
+      for (const one of main.querySelectorAll(".outcome.running")) one.textContent = "○ running when last seen";
       if (stream.readyState === EventSource.CLOSED) refresh(); // refused: the login is over, and the page leads to another
     };
     stream.addEventListener("here", note);

@@ -1,6 +1,7 @@
 """Trying sentinel configs over HTTP: what ``try`` and ``validate`` say, for whoever may read runs, within limits."""
 
 import json
+import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -349,6 +350,21 @@ async def test_the_page_shows_a_config_and_its_fires_without_a_script(client: ht
 
     stock = (await client.get(PAGE, params={"sentinel": "stock:cost-watcher"})).text
     assert "cost-watcher" in stock
+
+
+async def test_the_page_says_that_the_hank_is_not_what_the_run_began_with(server: Server, root: Path) -> None:
+    meta = root / ".hankweave" / "execution-meta.json"
+    told = json.loads(meta.read_text())
+    seen = []
+    for now in ({}, {"hankHash": "0" * 64}, {"hankPath": str(root / "gone.json")}, {"hankPath": 7}):
+        copied = root.parent / f"179600000000{len(seen)}-copy"
+        shutil.copytree(root, copied, symlinks=True)
+        (copied / ".hankweave" / meta.name).write_text(json.dumps(told | now))
+        async with server.client() as client:
+            answer = await client.get(f"/runs/{copied.name}/playground")
+        assert answer.status_code == 200, answer.text[:300]
+        seen.append("has changed since this run began" in answer.text)
+    assert seen == [False, True, False, False]
 
 
 async def test_the_page_links_each_event_by_its_cursor(client: httpx.AsyncClient) -> None:

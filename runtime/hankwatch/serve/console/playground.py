@@ -2,6 +2,7 @@
 
 import json
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 import anyio.to_thread
@@ -70,6 +71,7 @@ async def show_playground(
         tab="playground",
         origins=[origin.key for origin in origins],
         stock=[STOCK + stock_id for stock_id in stock_ids()],
+        has_changed=await anyio.to_thread.run_sync(_has_changed, named),
         begun=begun,
         wanted=wanted,
         codons=list(dict.fromkeys(codon.codon_id for codon in facts.codons if not codon.earlier)),
@@ -112,6 +114,16 @@ def _origins(named: Named, key: str | None) -> tuple[list[Origin], Origin]:
     first = own[0] if own else stock_origin(_BEGUN_WITH.removeprefix(STOCK))
     assert first is not None
     return own, first
+
+
+def _has_changed(named: Named) -> bool:
+    """Whether hank.json is not what the run began with, as far as that can be told from here."""
+    execution = named.followed.execution
+    path = execution.meta.get("hankPath")
+    try:
+        return isinstance(path, str) and Path(path).is_absolute() and not execution.began_with(Path(path))
+    except OSError:
+        return False
 
 
 def _told(trial: Trial, wanted: TrialRequest) -> dict[str, Any]:

@@ -355,7 +355,7 @@ async def test_the_page_shows_a_config_and_its_fires_without_a_script(client: ht
 async def test_the_page_says_that_the_hank_is_not_what_the_run_began_with(server: Server, root: Path) -> None:
     meta = root / ".hankweave" / "execution-meta.json"
     told = json.loads(meta.read_text())
-    seen = []
+    seen: list[bool] = []
     for now in ({}, {"hankHash": "0" * 64}, {"hankPath": str(root / "gone.json")}, {"hankPath": 7}):
         copied = root.parent / f"179600000000{len(seen)}-copy"
         shutil.copytree(root, copied, symlinks=True)

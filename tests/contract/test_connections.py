@@ -133,3 +133,22 @@ def test_who_never_shakes_hands_is_let_go_whatever_it_says_meanwhile(address: st
                     break
                 answers += 1
         assert answers < 100_000
+
+
+def test_connections_leave_files_for_everything_else(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "room", lambda: 3)
+    with ExitStack() as stack:
+        for _ in range(3):
+            stack.enter_context(connected(address))
+        with connected(address) as one:
+            assert has_ended(one)
+    assert httpx.get(f"{address}/healthz").status_code == 200
+
+
+def test_a_request_says_how_long_it_is_in_one_way(address: str) -> None:
+    with connected(address) as one:
+        both = ("Content-Type: application/json", "Content-Length: 5", "Transfer-Encoding: chunked")
+        inner = b"0\r\n\r\n" + head(address, "/healthz")
+        one.sendall(head(address, "/api/watches", *both).replace(b"GET", b"POST") + inner)
+        said = b"".join(iter(lambda: one.recv(65_536), b""))
+    assert (said.count(b"HTTP/1.1"), b" 400 " in said) == (1, True)

@@ -5,6 +5,7 @@ connection: how long a request's head may take, how long what was answered may l
 before an application sees anything of it.
 """
 
+import resource
 from asyncio import TimerHandle
 from asyncio.transports import BaseTransport
 from typing import Final
@@ -19,6 +20,9 @@ HEAD_S: Final = 15.0
 for what is still sent of a request that was answered already."""
 UNREAD_S: Final = 30.0
 """Longest that a client may leave unread what it was sent, when that is more than the system's own buffers hold."""
+SPARED_FILES: Final = 256
+"""Of the files that the process may have open, those that are left for everything but connections."""
+_FEWEST: Final = 16
 FRAMES: Final = 1_000
 """Of one message of a WebSocket, however empty."""
 
@@ -31,7 +35,10 @@ class HttpConnection(H11Protocol):
 
     def connection_made(self, transport: BaseTransport) -> None:
         super().connection_made(transport)  # type: ignore[arg-type]
-        self._watch_head()
+        if len(self.connections) > room():
+            self.transport.abort()
+        else:
+            self._watch_head()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
@@ -91,6 +98,12 @@ class SocketConnection(WebSocketsSansIOProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._unread = _stopped(self._unread)
         super().connection_lost(exc)
+
+
+def room() -> int:
+    """How many connections the limit of open files allows; with more, nothing could be read or accepted any more."""
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return max(_FEWEST, files - SPARED_FILES)
 
 
 def _stopped(timer: TimerHandle | None) -> TimerHandle | None:

@@ -83,6 +83,10 @@ class Gate:
 
     async def _body(self, headers: Headers, receive: Receive, media_type: str) -> bytes | Response:
         """A request's body, or why it is not taken."""
+        if (
+            "transfer-encoding" in headers and "content-length" in headers
+        ):  # whoever is between may believe the other one
+            return problem(400, "two-lengths", "a request says how long it is in one way only", headers=_CLOSE)
         if headers.get("content-type", "").partition(";")[0].strip().lower() != media_type:
             wanted = "JSON" if media_type == _JSON else "a form"
             return problem(

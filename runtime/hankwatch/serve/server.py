@@ -1,21 +1,26 @@
 """Listening: one socket, one application, an end within its time."""
 
+import asyncio
+import errno
 import logging
 import os
 import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
-from typing import Final
+from dataclasses import dataclass
+from typing import Any, Final
 
 import anyio
 import uvicorn
 
+from hankwatch.core.clock import Clock
 from hankwatch.core.errors import AddressTaken
 from hankwatch.core.tasks import task_group
 from hankwatch.serve.app import make_app
 from hankwatch.serve.connections import HttpConnection, SocketConnection
 from hankwatch.serve.context import Serving
 
+_LOG = logging.getLogger(__name__)
 GRACE_S: Final = 3
 """What requests that are under way have at the end."""
 _BACKLOG: Final = 128
@@ -23,6 +28,8 @@ _MAX_CONNECTIONS: Final = 1_024
 _MAX_HEAD_BYTES: Final = 32 * 1024
 _MAX_MESSAGE_BYTES: Final = 64 * 1024
 _KEEP_ALIVE_S: Final = 15
+_NO_MORE: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+_EVERY_S: Final = 60.0
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -79,10 +86,12 @@ async def serving_on(listening: socket.socket, serving: Serving) -> AsyncIterato
         ws_per_message_deflate=False,
         limit_concurrency=_MAX_CONNECTIONS,
         timeout_keep_alive=_KEEP_ALIVE_S,
+        backlog=_BACKLOG,
         timeout_graceful_shutdown=GRACE_S,
         h11_max_incomplete_event_size=_MAX_HEAD_BYTES,
     )
     server = _Uvicorn(config)
+    asyncio.get_running_loop().set_exception_handler(_Refusals(serving.clock))
     async with task_group() as tasks:
         tasks.start_soon(_serve, server, listening)
         while not server.started:
@@ -92,6 +101,22 @@ async def serving_on(listening: socket.socket, serving: Serving) -> AsyncIterato
         finally:
             serving.streams.close()
             server.should_exit = True
+
+
+@dataclass(slots=True)
+class _Refusals:
+    """What the loop says when no connection can be accepted, many times a second: told once a minute."""
+
+    clock: Clock
+    _told_s: float = float("-inf")
+
+    def __call__(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        error = context.get("exception")
+        if not (isinstance(error, OSError) and error.errno in _NO_MORE):
+            loop.default_exception_handler(context)
+        elif self.clock.monotonic() - self._told_s >= _EVERY_S:
+            self._told_s = self.clock.monotonic()
+            _LOG.warning("no connection is accepted for now: %s", error.strerror)
 
 
 async def _serve(server: uvicorn.Server, listening: socket.socket) -> None:

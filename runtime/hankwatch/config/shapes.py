@@ -10,6 +10,9 @@ from pydantic import BaseModel
 Schema = dict[str, Any]
 NOT_BLANK: Final = r"^[^\x00]*[^\s\x00][^\x00]*$"
 """The pattern of a text that says something, and has no character that PostgreSQL keeps in no text."""
+NO_NUL: Final = r"^[^\x00]*$"
+"""The pattern of what can be a program's argument."""
+_PATTERNS: Final = {NOT_BLANK: "a text that is not blank and has no NUL", NO_NUL: "a string without NUL"}
 
 
 @lru_cache(maxsize=64)
@@ -105,8 +108,8 @@ def _phrase(shape: Schema) -> str:
         return ("an integer" if kind == "integer" else "a number") + _range(shape, whole=kind == "integer")
     if kind == "string":
         words = "a non-empty string" if shape.get("minLength") else "a string"
-        if shape.get("pattern") == NOT_BLANK:
-            return "a text that is not blank"
+        if (known := _PATTERNS.get(shape.get("pattern", ""))) is not None:
+            return known
         return f"{words} that matches {shape['pattern']}" if "pattern" in shape else words
     if kind == "array":
         return _list_phrase(shape)

@@ -7,11 +7,14 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field
 
+from hankwatch.config.shapes import NO_NUL, NOT_BLANK
 from hankwatch.config.validation import ConfigModel
 from hankwatch.matching.conditions import Condition
 from hankwatch.matching.triggers import Trigger
 
-Text = Annotated[str, Field(min_length=1, max_length=4_096)]
+Text = Annotated[str, Field(min_length=1, max_length=4_096, pattern=NOT_BLANK)]
+"""Not blank, and without NUL, which no path or name can hold."""
+Argument = Annotated[str, Field(min_length=1, max_length=4_096, pattern=NO_NUL)]
 
 
 class _Spec(ConfigModel):
@@ -96,7 +99,7 @@ class CommandSpec(_Spec):
 
     type: Literal["command"]
     """A command's exit code."""
-    command: list[Text] | Text
+    command: list[Argument] | Text
     """Arguments, or one shell string of the author."""
     cwd: Text | None = None
     """Working directory; default: the execution directory."""

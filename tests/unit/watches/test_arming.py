@@ -109,6 +109,26 @@ def test_no_name_holds_what_a_database_cannot_keep() -> None:
         assert f"{field}: " in faults(**asked)
 
 
+@pytest.mark.parametrize(
+    "verifier",
+    [
+        {"type": "document", "path": "a\0b"},
+        {"type": "document", "path": " "},
+        {"type": "command", "command": ["cat", "a\0b"]},
+        {"type": "command", "command": "\n"},
+        {"type": "command", "command": "true", "cwd": "\0"},
+    ],
+)
+def test_what_no_system_call_takes_is_refused_when_it_is_asked_for(verifier: dict[str, Any]) -> None:
+    with pytest.raises(WatchInvalid, match="NUL"):
+        read_request({"condition": "it is there", "verifier": verifier})
+
+
+def test_an_argument_may_be_blank() -> None:
+    asked = {"condition": "it is there", "verifier": {"type": "command", "command": ["printf", " "]}}
+    assert read_request(asked).verifier.model_dump()["command"] == ["printf", " "]
+
+
 def test_unknown_keys_are_refused_with_a_guess() -> None:
     with pytest.raises(WatchInvalid, match=r"did you mean 'condition'"):
         read_request({"conditon": "x", "verifier": COMMAND})

@@ -68,10 +68,20 @@ async def test_nothing_is_told_before_the_handshake(server: Server, root: Path) 
     async with opened(server) as client:
         with journal_of(root).open("ab") as file:
             file.write(lines("early"))
-        for text in ("ping", "{}", '{"type":"ping"}', '{"type":"handshake","data":{"mode":"king"}}', "[" * 500):
-            await client.send(text)
-            message = await heard(client)
-            assert (message["type"], message["data"]["code"]) == ("error", "HANDSHAKE_REQUIRED")
+        handshake = '{"type":"handshake","data":{"mode":"king"}}'
+        for message in ("ping", "{}", '{"type":"ping"}', handshake, "[" * 500, handshake.encode(), b"\xff", b"", ""):
+            await client.send(message)
+            answer = await heard(client)
+            assert (answer["type"], answer["data"]["code"]) == ("error", "HANDSHAKE_REQUIRED")
+
+
+async def test_what_is_no_command_is_told_and_the_connection_goes_on(server: Server) -> None:
+    async with shaken(server) as client:
+        for message in ("skip", "[]", '{"type":7}', "[" * 60_000, b'{"type":"ping"}', b"\xff", ""):
+            await client.send(message)
+            assert (await heard(client))["data"]["code"] == "INVALID_COMMAND"
+        await say(client, "ping")
+        assert (await heard(client))["type"] == "pong"
 
 
 async def test_history_comes_oldest_first_in_batches(server: Server, root: Path) -> None:

@@ -72,7 +72,7 @@ class _Uvicorn(uvicorn.Server):
 @asynccontextmanager
 async def serving_on(listening: socket.socket, serving: Serving) -> AsyncIterator[None]:
     """Requests are answered while this is entered; at its end streams are closed, and requests have ``GRACE_S``."""
-    logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    logging.getLogger("uvicorn").setLevel(logging.ERROR)  # its warnings are of single requests, as many as clients like
     config = uvicorn.Config(
         make_app(serving),
         log_config=None,

@@ -106,7 +106,7 @@ class _Client:
                 tasks.start_soon(self._tell)
                 try:
                     while True:
-                        await self._answer(await self.websocket.receive_text())
+                        await self._answer(await self._heard())
                 finally:
                     tasks.cancel_scope.cancel()
         finally:
@@ -134,8 +134,15 @@ class _Client:
         said = {"message": message, "fatal": False, "severity": "operation", "code": code, "commandId": command_id}
         await self.say("error", {name: value for name, value in said.items() if value is not None})
 
+    async def _heard(self) -> str:
+        """The next message; one of bytes is none of the protocol, as an empty one."""
+        message = await self.websocket.receive()
+        if message["type"] == "websocket.disconnect":
+            raise WebSocketDisconnect(message.get("code", 1005))
+        return message.get("text") or ""
+
     async def _wanted(self) -> HandshakeData:
-        while (wanted := handshake(await self.websocket.receive_text())) is None:
+        while (wanted := handshake(await self._heard())) is None:
             await self._complain("a handshake comes first", HANDSHAKE_REQUIRED)
         return wanted
 

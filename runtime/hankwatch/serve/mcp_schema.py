@@ -8,6 +8,8 @@ say, who names every fault.
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from hankwatch.config.shapes import NO_NUL, NOT_BLANK
+
 Schema = dict[str, Any]
 _NOISE: Final = frozenset({"title", "discriminator", "default"})
 _MAX_DEPTH: Final = 4
@@ -29,6 +31,8 @@ def _flat(schema: Mapping[str, Any], defs: Mapping[str, Any], room: int) -> Sche
         shown = _flat(defs[name.rpartition("/")[2]], defs, room)
         return {**shown, **{key: value for key, value in schema.items() if key == "description"}}
     flat = {key: value for key, value in schema.items() if key not in _NOISE and key != "$defs"}
+    if flat.get("pattern") in {NOT_BLANK, NO_NUL}:  # no model writes what they keep out
+        del flat["pattern"]
     for union in ("oneOf", "anyOf"):
         if union in flat:
             kinds = [_flat(kind, defs, room) for kind in flat.pop(union)]

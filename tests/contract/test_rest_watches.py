@@ -189,7 +189,7 @@ async def test_caps_say_which_and_what_holds_them(server: Server, alice: httpx.A
         watch = (await alice.post(f"{SESSION}/proposals", json=body)).json()
         answer = await alice.post(f"{SESSION}/proposals/{watch['id']}/approve")
     assert (answer.status_code, answer.json()["code"]) == (409, "cap-reached")
-    assert "3 active agent_watch" in answer.json()["detail"]
+    assert "at most 3 active watches of kind agent_watch" in answer.json()["detail"]
 
 
 async def test_verifiers_are_told_with_how_they_are_written(server: Server, alice: httpx.AsyncClient) -> None:

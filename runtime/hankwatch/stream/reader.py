@@ -211,7 +211,7 @@ class JournalReader:
             file.seek(0)
             try:
                 yield gzip.GzipFile(fileobj=file) if packed else file
-            except (EOFError, zlib.error) as error:
+            except (EOFError, zlib.error, gzip.BadGzipFile) as error:
                 raise OSError(errno.EIO, f"Damaged gzip: {error}", str(self.path)) from error
 
     @contextmanager

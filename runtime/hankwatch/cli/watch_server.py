@@ -15,7 +15,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from hankwatch.cli.watch_desk import Desk
 from hankwatch.config.source import Document
-from hankwatch.core.errors import BadLine, ServerRefused, ServerUnreachable, UsageError, WatchInvalid, WatchNotFound
+from hankwatch.core.errors import BadLine, ServerUnreachable, UsageError, WatchInvalid, WatchNotFound
+from hankwatch.core.request_errors import ServerRefused
 from hankwatch.watches.codec import decode
 from hankwatch.watches.delivery import Delivery
 from hankwatch.watches.evaluation import Evaluation

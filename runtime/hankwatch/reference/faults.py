@@ -9,6 +9,7 @@ from pathlib import Path
 
 from hankwatch.config.resources import PACKAGE
 from hankwatch.core import errors as tree
+from hankwatch.core import request_errors
 from hankwatch.core.errors import HankwatchError
 from hankwatch.reference.markdown import code, prose, table
 
@@ -85,13 +86,13 @@ def errors() -> str:
     """Every error of a command or of the Python API."""
     rows = [
         (code(kind.code), str(kind.exit_code), code(kind.__name__), prose(kind.__doc__))
-        for kind in vars(tree).values()
+        for kind in (vars(tree) | vars(request_errors)).values()
         if inspect.isclass(kind) and issubclass(kind, HankwatchError)
     ]
     drawn = inspect.cleandoc(tree.__doc__ or "").partition("::\n\n")[2].partition("\n\n")[0]
     return (
         "# Errors\n\nA command that fails prints `error[code]: message` and a hint on stderr, never a traceback "
-        "(`--debug` shows it). Python code meets the same as exceptions of `hankwatch.core.errors`.\n\n"
+        "(`--debug` shows it). Python code meets the same as exceptions of `hankwatch.core.errors` and `hankwatch.core.request_errors`.\n\n"
         + table(("code", "exit code", "class", "situation"), rows)
         + f"```text\n{inspect.cleandoc(drawn)}\n```\n"
     )

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from hankwatch.core.clock import Clock, SystemClock
-from hankwatch.core.errors import ScopeMissing, Unauthenticated, UsageError
+from hankwatch.core.errors import UsageError
+from hankwatch.core.request_errors import ScopeMissing, Unauthenticated
 from hankwatch.serve.guesses import Guesses
 from hankwatch.serve.logins import Logins
 from hankwatch.serve.policy import SCOPES, Policy, PolicyFile, Scope

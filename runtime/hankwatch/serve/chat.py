@@ -7,7 +7,8 @@ from fastapi import APIRouter, Body, Depends, Path, Request
 from pydantic import BaseModel
 from starlette.responses import JSONResponse, Response
 
-from hankwatch.core.errors import WatchInvalid, WatchNotFound, WrongProtocolVersion
+from hankwatch.core.errors import WatchInvalid, WatchNotFound
+from hankwatch.core.request_errors import WrongProtocolVersion
 from hankwatch.serve.context import Asking, Served, Serving
 from hankwatch.serve.watches import WatchView
 from hankwatch.watches.authority import Action, Principal

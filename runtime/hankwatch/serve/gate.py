@@ -11,8 +11,9 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hankwatch.core.clock import Clock
-from hankwatch.core.errors import CrossSite, HankwatchError, SecretInAddress
+from hankwatch.core.errors import HankwatchError
 from hankwatch.core.limits import within
+from hankwatch.core.request_errors import CrossSite, SecretInAddress
 from hankwatch.serve.auth import Door, is_loopback
 from hankwatch.serve.logins import login_of
 from hankwatch.serve.problems import problem, problem_of

@@ -20,8 +20,8 @@ from anyio.abc import TaskGroup
 
 from hankwatch.core.clock import Clock
 from hankwatch.core.contain import contain
-from hankwatch.core.errors import TooManyStreams
 from hankwatch.core.limits import within
+from hankwatch.core.request_errors import TooManyStreams
 from hankwatch.events.envelope import Event
 from hankwatch.stream.bus import Bus, ListenerFailure, Mailbox
 from hankwatch.stream.reader import JournalReader

@@ -11,7 +11,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 from starlette.responses import Response
 
-from hankwatch.core.errors import ScopeMissing, StoreFailed
+from hankwatch.core.errors import StoreFailed
+from hankwatch.core.request_errors import ScopeMissing
 from hankwatch.serve.context import Asking, Served, Serving
 from hankwatch.serve.counters import LATENCIES_S, Counters
 from hankwatch.serve.gate import Gate

@@ -14,7 +14,6 @@ from starlette.routing import compile_path
 
 from hankwatch.core.errors import (
     CapReached,
-    CrossSite,
     Forbidden,
     HankwatchError,
     IdTaken,
@@ -23,17 +22,20 @@ from hankwatch.core.errors import (
     OrderRefused,
     RunNotFound,
     RunNotLive,
+    Untimely,
+    UsageError,
+    WatchInvalid,
+    WatchNotFound,
+    WrongState,
+)
+from hankwatch.core.request_errors import (
+    CrossSite,
     ScopeMissing,
     SecretInAddress,
     TooManyStreams,
     TooManyTrials,
     Unauthenticated,
-    Untimely,
-    UsageError,
-    WatchInvalid,
-    WatchNotFound,
     WrongProtocolVersion,
-    WrongState,
 )
 
 _LOG = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from starlette.requests import Request
 
 from hankwatch.bench.sources import Source
 from hankwatch.core.clock import Clock
-from hankwatch.core.errors import TooManyTrials
+from hankwatch.core.request_errors import TooManyTrials
 from hankwatch.core.tasks import task_group
 from hankwatch.llm.catalog import ModelCatalog
 from hankwatch.sandbox.sandbox import Sandbox

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hankwatch.core import errors
+from hankwatch.core import errors, request_errors
 from hankwatch.core.errors import HankwatchError, InfrastructureError, not_written
 
 
@@ -15,7 +15,8 @@ def _tree(error: type[HankwatchError]) -> Iterator[type[HankwatchError]]:
         yield from _tree(child)
 
 
-OURS = [error for error in _tree(HankwatchError) if error.__module__ == errors.__name__]
+MODULES = {errors.__name__, request_errors.__name__}
+OURS = [error for error in _tree(HankwatchError) if error.__module__ in MODULES]
 
 
 @pytest.mark.parametrize("error", OURS)

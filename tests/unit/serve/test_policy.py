@@ -8,7 +8,8 @@ import pytest
 from tests.support.serving import digest, policy
 from tests.support.watches import a_watch
 
-from hankwatch.core.errors import ConfigError, ScopeMissing, Unauthenticated, UsageError
+from hankwatch.core.errors import ConfigError, UsageError
+from hankwatch.core.request_errors import ScopeMissing, Unauthenticated
 from hankwatch.serve.auth import Caller, Door, is_loopback, open_door
 from hankwatch.serve.policy import PolicyAuthorizer, PolicyFile, load_policy
 from hankwatch.watches.authority import operator

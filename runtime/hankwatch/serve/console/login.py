@@ -8,7 +8,7 @@ from urllib.parse import parse_qs
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
-from hankwatch.core.errors import Unauthenticated
+from hankwatch.core.request_errors import Unauthenticated
 from hankwatch.pages.console import console_page
 from hankwatch.serve.console.page import PageRoute, html
 from hankwatch.serve.context import Served

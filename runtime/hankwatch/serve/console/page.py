@@ -15,7 +15,8 @@ from fastapi.routing import APIRoute
 from starlette.requests import Request as AnyRequest
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from hankwatch.core.errors import HankwatchError, Unauthenticated
+from hankwatch.core.errors import HankwatchError
+from hankwatch.core.request_errors import Unauthenticated
 from hankwatch.pages.console import console_page
 from hankwatch.serve.auth import Caller
 from hankwatch.serve.context import Served

@@ -9,7 +9,7 @@ import anyio.to_thread
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
-from hankwatch.core.errors import ScopeMissing
+from hankwatch.core.request_errors import ScopeMissing
 from hankwatch.pages.facts import RunFacts
 from hankwatch.pages.render import page_context
 from hankwatch.pages.tree import codon_tree

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import text
+from tests.support.children import flowing
 from tests.support.watch_bench import WatchBench
 from tests.support.watch_stores import store_url
 
@@ -139,7 +140,8 @@ async def test_whatever_is_damaged_in_a_row_the_others_are_checked_and_it_can_be
         assert connection.exec_driver_sql(f"UPDATE hankwatch_watches SET {damage} WHERE id = 'deploy'").rowcount == 1
     good = await bench.arm("b")
 
-    async with bench.running():
+    assert isinstance(bench.clock, VirtualClock)
+    async with flowing(bench.clock, step_s=0.05), bench.running():
         await bench.checked(good, 1)
         assert {watch.owner for watch in await bench.service.list_watches(operator(), "deploy")} == {"agent:main"}
         assert await bench.service.clear_watch(operator(), "deploy")

@@ -1,7 +1,6 @@
 """Settings: one file, five layers, and the origin of each value (spec hank 6, reference 2.8)."""
 
 import json
-import logging
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -250,9 +249,8 @@ def test_what_a_command_of_ones_own_is_told_is_no_setting(folder: Path) -> None:
 
 
 def test_warnings_are_logged_but_for_old_settings_without_effect(
-    folder: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(logging.getLogger("hankwatch"), "propagate", True)
     (folder / "cwd" / "hankweave.json").write_text('{"showCosts": true}')
     loaded = _load(folder, {"HANKWATCH_RUN_MODLE": "x", "HANKWATCH_PROCESS": "x", "HANKWATCH_MODEL": "given by us"})
     assert [d.code for d in loaded.diagnostics] == ["no-effect", "unknown-key"]

@@ -1,6 +1,8 @@
 """What every test gets: one event-loop backend and the project's fixture folder."""
 
 import gc
+import logging
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -28,6 +30,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_collection_finish() -> None:
     gc.freeze()
     gc.enable()
+
+
+@pytest.fixture(autouse=True)
+def _fresh_log() -> Iterator[None]:
+    """A command that a test runs in its own process configures the log for that process; no other test notices."""
+    yield
+    logger = logging.getLogger("hankwatch")
+    logger.handlers, logger.propagate = [], True
+    logger.setLevel(logging.NOTSET)
 
 
 @pytest.fixture

@@ -1,21 +1,12 @@
 """Log lines on stderr: as many as asked for, nothing raw."""
 
 import logging
-from collections.abc import Iterator
 
 import pytest
 
 from hankwatch.cli.logs import configure
 
 LOGGER = logging.getLogger("hankwatch")
-
-
-@pytest.fixture(autouse=True)
-def kept() -> Iterator[None]:
-    before = LOGGER.handlers, LOGGER.propagate, LOGGER.level
-    yield
-    LOGGER.handlers, LOGGER.propagate = before[:2]
-    LOGGER.setLevel(before[2])
 
 
 @pytest.mark.parametrize(

@@ -20,10 +20,11 @@ def cpu_ms(cli: Cli, *arguments: object) -> float:
         return (usage.ru_utime + usage.ru_stime) * 1000
 
     best = float("inf")
-    cli(*arguments)  # writes compiled modules where they are missing
-    for _ in range(ROUNDS):
+    for _ in range(ROUNDS + 1):  # the first one writes compiled modules where they are missing
         before = spent()
-        assert cli(*arguments).code == 0
+        with cli.start(*arguments) as process:  # an interpreter of its own: that is what is measured
+            process.communicate(timeout=60)
+        assert process.returncode == 0
         best = min(best, spent() - before)
     return best
 
@@ -42,4 +43,4 @@ def test_short_commands_are_cheap(tmp_path: Path, fixtures: Path, command: tuple
     shutil.copy(fixtures / "agent-streams" / "claude-success.jsonl", tmp_path / "stream.jsonl")
     spent_ms = cpu_ms(Cli(tmp_path, tmp_path), *command)
     print(f"\nhankwatch {' '.join(command)}: {spent_ms:.0f} ms of CPU (limit {COMMANDS[command]})")
-    assert spent_ms < COMMANDS[command]
+    assert 10 < spent_ms < COMMANDS[command]

@@ -29,11 +29,8 @@ def document(tmp_path_factory: pytest.TempPathFactory) -> Iterator[schemathesis.
 
 KNOWN = {"run_id": "latest", "session_id": "main"}
 """Of path parameters, what there is; of watches there are those that were drawn before."""
-LEFT_OUT = {
-    "/api/runs/{run_id}/stream": "it has no end",
-    "/api/runs/{run_id}/try": "what is a config stands in the schemas of configs",
-    "PUT /api/watches": "that no two ids of a set are the same no schema can say",
-}
+ENDLESS = "/api/runs/{run_id}/stream"
+"""The one route that is left out."""
 MODES = (GenerationMode.POSITIVE, GenerationMode.NEGATIVE)
 
 
@@ -52,7 +49,7 @@ def test_what_the_document_allows_is_answered_and_all_else_refused(
     for result in document.get_all_operations():
         assert isinstance(result, Ok)
         operation = result.ok()
-        if LEFT_OUT.keys().isdisjoint({operation.path, operation.label}):
+        if operation.path != ENDLESS:
             known = {name: value for name, value in KNOWN.items() if f"{{{name}}}" in operation.path}
             for mode in MODES:
                 try:

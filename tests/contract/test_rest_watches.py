@@ -232,3 +232,10 @@ async def test_sessions_are_those_of_watches_too(alice: httpx.AsyncClient) -> No
     await alice.post("/api/watches", json=WATCH)
     (session,) = (await alice.get("/api/sessions")).json()
     assert (session["name"], session["activeWatches"], session["state"]) == ("main", 1, "unknown")
+
+
+async def test_a_set_with_an_id_twice_changes_nothing(alice: httpx.AsyncClient) -> None:
+    one = {"id": "deploy", **WATCH}
+    refused = await alice.put("/api/watches", json={"watches": [one, one]})
+    assert (refused.status_code, refused.json()["code"]) == (409, "id-taken")
+    assert (await alice.get("/api/watches")).json()["watches"] == []

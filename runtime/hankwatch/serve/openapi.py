@@ -25,6 +25,7 @@ _BODIES: Final = {
     ("/api/watches", "post"): "WatchRequest",
     ("/api/watches/{watch_id}", "patch"): "WatchEdit",
     (f"{chat.router.prefix}/proposals", "post"): "Proposal",
+    ("/api/watches", "put"): "WatchSet",
 }
 """What is read by the rules of files, not by FastAPI's."""
 _WAKES: Final = ["wake", "wake_session"]
@@ -54,6 +55,7 @@ def document(app: FastAPI) -> Schema:
             for variant in _variants(whole, Kind.AGENT_WATCH, checks, conditions, in_one=True)
         ]
         schemas["Proposal"] = {**_one_of(whole, proposals), "title": "Proposal"}
+        schemas["WatchSet"] = _set_of(_REF.format(model="WatchRequest"))
         for (path, method), name in _BODIES.items():
             content = made["paths"][path][method]["requestBody"]["content"]
             content["application/json"]["schema"] = {"$ref": _REF.format(model=name)}
@@ -66,6 +68,18 @@ def document(app: FastAPI) -> Schema:
 
 def _one_of(whole: Schema, variants: list[Schema]) -> Schema:
     return {"title": whole["title"], "description": whole["description"], "oneOf": variants}
+
+
+def _set_of(request: str) -> Schema:
+    """Every watch that an owner is to have (``watches.files.WatchSet``), each under an id."""
+    named = {"allOf": [{"$ref": request}], "required": ["id"], "properties": {"id": {"type": "string"}}}
+    return {
+        "title": "WatchSet",
+        "type": "object",
+        "properties": {"$schema": {"type": "string"}, "watches": {"type": "array", "items": named}},
+        "required": ["watches"],
+        "additionalProperties": False,
+    }
 
 
 def _without(schema: Schema, names: frozenset[str]) -> Schema:

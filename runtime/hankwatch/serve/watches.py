@@ -1,5 +1,6 @@
 """REST of watches (spec watches 7): thin over the one service that everybody uses."""
 
+from collections import Counter
 from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Annotated, Any, Final
@@ -10,7 +11,7 @@ from pydantic import BaseModel
 from starlette.responses import JSONResponse, Response
 
 from hankwatch.config.source import Document
-from hankwatch.core.errors import ConfigError, Forbidden, WatchInvalid
+from hankwatch.core.errors import ConfigError, Forbidden, IdTaken, Untimely, WatchInvalid
 from hankwatch.serve.context import Asking, Served
 from hankwatch.serve.homes import where_it_stands
 from hankwatch.serve.verifiers import VerifierView, known_verifiers
@@ -265,6 +266,7 @@ async def apply_watches(
         if not principal.is_operator:
             raise Forbidden("apply", "*", "only an operator applies the watches of another owner")
         principal = replace(principal, actor=owner)
+    _require_distinct(written.get("watches"))
     service, now = serving.watches, serving.watches.evaluator.now()
     document = Document.from_value(written, "watches")
     try:
@@ -272,11 +274,24 @@ async def apply_watches(
             read_watches, document, principal, service.verifiers, service.defaults, now
         )
     except ConfigError as error:
-        raise WatchInvalid(
-            [f"{fault.pointer.removeprefix('/')}: {fault.message}" for fault in error.diagnostics]
-        ) from error
+        is_late = {fault.code for fault in error.diagnostics} == {Untimely.code}
+        kind = Untimely if is_late else WatchInvalid
+        raise kind([f"{fault.pointer.removeprefix('/')}: {fault.message}" for fault in error.diagnostics]) from error
     applied = await service.apply_watches(principal, requests)
     return AppliedView(armed=applied.armed, kept=applied.kept, cancelled=applied.cancelled)
+
+
+def _require_distinct(asked: Any) -> None:
+    """What no schema can say of a set: each id stands in it once.
+
+    Raises:
+        IdTaken: one does not.
+    """
+    ones = [one.get("id") for one in asked if isinstance(one, dict)] if isinstance(asked, list) else []
+    counts = Counter(watch_id for watch_id in ones if isinstance(watch_id, str))
+    for watch_id, count in counts.items():
+        if count > 1:
+            raise IdTaken(watch_id, "no two watches of a set have the same id")
 
 
 @router.get("/verifiers")

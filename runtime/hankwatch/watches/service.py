@@ -244,13 +244,16 @@ class WatchService:
         One that has ended by itself since stays ended, unless it is asked for with ``replace``.
 
         Raises:
-            WatchInvalid: one of them cannot be, or has no id, or two have the same; nothing has changed then.
+            WatchInvalid: one of them cannot be, or has no id; nothing has changed then.
+            IdTaken: two have the same id; nothing has changed then.
             CapReached: too many are active; those before it are armed.
         """
         await self._require_enabled(principal)
         ids = [request.id for request in requests]
-        if None in ids or len(set(ids)) < len(ids):
-            raise WatchInvalid(["each watch of a set has an id, and no two the same"])
+        if None in ids:
+            raise WatchInvalid(["each watch of a set has an id"])
+        if doubled := [str(watch_id) for watch_id in ids if ids.count(watch_id) > 1]:
+            raise IdTaken(doubled[0], "no two watches of a set have the same id")
         now, defaults = self.evaluator.now(), await self._defaults()
 
         def planned_ones() -> dict[str, tuple[Watch, WatchRequest]]:

@@ -239,3 +239,10 @@ async def test_a_set_with_an_id_twice_changes_nothing(alice: httpx.AsyncClient) 
     refused = await alice.put("/api/watches", json={"watches": [one, one]})
     assert (refused.status_code, refused.json()["code"]) == (409, "id-taken")
     assert (await alice.get("/api/watches")).json()["watches"] == []
+
+
+async def test_an_edit_that_this_watch_cannot_take_is_a_conflict(alice: httpx.AsyncClient) -> None:
+    await alice.post("/api/watches", json={"id": "deploy", **WATCH})
+    refused = await alice.patch("/api/watches/deploy", json={"interval_s": 0.5})
+    assert (refused.status_code, refused.json()["code"]) == (409, "wrong-state")
+    assert "at least" in refused.json()["detail"]

@@ -134,7 +134,7 @@ class Untimely(WatchInvalid):
 
 
 class WrongState(WatchInvalid):
-    """A watch to which this cannot be done any more, or not yet."""
+    """A watch to which this cannot be done as it stands: any more, not yet, or never."""
 
     code = "wrong-state"
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from hankwatch.core.errors import Untimely, WatchInvalid
+from hankwatch.core.errors import Untimely, WatchInvalid, WrongState
 from hankwatch.matching.conditions import compile_conditions
 from hankwatch.matching.jsregex import RegexInvalid
 from hankwatch.watches.authority import Principal
@@ -35,9 +35,17 @@ class Late(str):
     __slots__ = ()
 
 
+class Clash(str):
+    """A fault of an edit that another watch could have taken."""
+
+    __slots__ = ()
+
+
 def refusal(faults: Sequence[str]) -> WatchInvalid:
     """What to raise for these faults."""
-    return Untimely(faults) if all(isinstance(fault, Late) for fault in faults) else WatchInvalid(faults)
+    if all(isinstance(fault, Late) for fault in faults):
+        return Untimely(faults)
+    return WrongState(faults) if all(isinstance(fault, Late | Clash) for fault in faults) else WatchInvalid(faults)
 
 
 def instant_of(written: str | float, now: datetime) -> tuple[datetime | None, str | None]:

@@ -8,6 +8,7 @@ from typing import Any
 from hankwatch.core.errors import WrongState
 from hankwatch.watches.authority import Principal
 from hankwatch.watches.bounds import (
+    Clash,
     Defaults,
     absolute_deadline,
     cadence_faults,
@@ -49,7 +50,7 @@ class Editing:
             faults += spec_faults(spec, self.edit.trigger or watch.trigger, policy(watch.kind), self.verifiers)
         changes = self._times(watch, spec, faults) | self._others()
         if self.edit.repeat and not policy(watch.kind).repeats:
-            faults.append(f"repeat: a {watch.kind.value} fires once")
+            faults.append(Clash(f"repeat: a {watch.kind.value} fires once"))
         if faults:
             raise refusal(faults)
         if "stall_after" in changes:  # a raised threshold does not fire off checks counted under the old one
@@ -85,7 +86,8 @@ class Editing:
         row, given, changes = policy(watch.kind), self.edit.model_fields_set, dict[str, Any]()
         floor_s = floor_of(spec, row, self.verifiers)
         if "interval_s" in given:
-            faults += cadence_faults(self.edit.interval_s, row, floor_s)
+            wrong = cadence_faults(self.edit.interval_s, row, floor_s)
+            faults += wrong if self.edit.verifier is not None else map(Clash, wrong)
             changes["interval_s"] = interval_of(self.edit.interval_s, row, floor_s, self.defaults)
         elif self.edit.verifier is not None:
             changes["interval_s"] = max(watch.interval_s, floor_s)

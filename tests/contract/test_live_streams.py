@@ -96,12 +96,6 @@ def root(tmp_path: Path) -> Path:
     return execution(tmp_path / "executions", "1764522000000-a", lines("first", "second"))
 
 
-@pytest.fixture
-async def server(root: Path) -> AsyncIterator[Server]:
-    async with a_server(root.parent) as made:
-        yield made
-
-
 async def test_what_is_written_from_now_on_comes_at_once(server: Server, root: Path) -> None:
     async with following(server) as found:
         assert (await anext(found)).id == str(journal_of(root).stat().st_size)

@@ -1,26 +1,14 @@
 """``/metrics``, ``/healthz``, ``/readyz`` and the OpenAPI document over a real server."""
 
 import json
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
-from tests.support.serving import Server, a_server, demo, journal_of, lines, policy
+from tests.support.serving import Server, a_server, journal_of, lines, policy
 
 WATCH = {"condition": "a is on", "verifier": {"type": "check", "name": "dial", "args": {"name": "a"}}}
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return demo(tmp_path / "executions")
-
-
-@pytest.fixture
-async def server(root: Path) -> AsyncIterator[Server]:
-    async with a_server(root.parent) as made:
-        yield made
 
 
 async def scraped(client: httpx.AsyncClient) -> dict[tuple[str, ...], float]:

@@ -23,18 +23,6 @@ PAGE = "/runs/latest/playground"
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
-    """The only execution."""
-    return demo(tmp_path / "executions")
-
-
-@pytest.fixture
-async def server(root: Path) -> AsyncIterator[Server]:
-    async with a_server(root.parent) as made:
-        yield made
-
-
-@pytest.fixture
 async def client(server: Server) -> AsyncIterator[httpx.AsyncClient]:
     async with server.client() as made:
         yield made

@@ -2,26 +2,13 @@
 
 import json
 import shutil
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import anyio
 import pytest
-from tests.support.serving import Server, a_server, demo, execution, journal_of, lines
+from tests.support.serving import Server, a_server, execution, journal_of, lines
 
 RUNS = "/api/runs"
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    """The only execution."""
-    return demo(tmp_path / "executions")
-
-
-@pytest.fixture
-async def server(root: Path) -> AsyncIterator[Server]:
-    async with a_server(root.parent) as made:
-        yield made
 
 
 async def test_a_run_is_listed_and_told_as_its_report_tells_it(server: Server, root: Path) -> None:

@@ -8,20 +8,9 @@ from typing import Any
 
 import anyio
 import pytest
-from tests.support.serving import Server, a_server, demo, journal_of, lines, policy
+from tests.support.serving import Server, a_server, journal_of, lines, policy
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return demo(tmp_path / "executions")
-
-
-@pytest.fixture
-async def server(root: Path) -> AsyncIterator[Server]:
-    async with a_server(root.parent) as made:
-        yield made
 
 
 def opened(server: Server, **headers: str) -> connect:

@@ -7,7 +7,7 @@ import anyio
 import pytest
 from tests.support.agent_model_server import AgentModelServer, Step
 from tests.support.hanks import codon
-from tests.support.real_agents import SETUPS, clean_environment, find, program
+from tests.support.real_agents import SETUPS, installed
 from tests.support.runs import Ran, write_hank
 
 from hankwatch.agents.catalogue import PROGRAMS
@@ -36,14 +36,9 @@ async def test_a_real_program_arms_a_monitor_and_is_woken_with_the_result(
         Step("I wait."),
         Step("It is deployed."),
     ]
-    home = tmp_path / "home"
-    home.mkdir()
-    path = find(name)
-    assert path is not None
-    agent, model = program(name, path, home, server.url)
-    env = {**clean_environment(home), **getattr(agent, "env", {})}
+    agent, model, env = installed(name, tmp_path, server.url)
     one = codon(
-        agent={"name": name, "command": [path], "env": env},
+        agent=agent,
         model=model,
         mcp=True,
         waitForWatches=True,

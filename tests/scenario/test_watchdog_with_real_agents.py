@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tests.support.agent_model_server import AgentModelServer, Step
 from tests.support.hanks import codon
-from tests.support.real_agents import clean_environment, find, program
+from tests.support.real_agents import find, installed
 from tests.support.runs import Ran, run_here, write_hank
 
 pytestmark = [pytest.mark.realagent, pytest.mark.slow, pytest.mark.timeout(180)]
@@ -17,15 +17,10 @@ MUTE = frozenset({"cline", "copilot"})
 
 
 async def play(name: str, tmp_path: Path, server: AgentModelServer, *flags: str) -> Ran:
-    home = tmp_path / "home"
-    home.mkdir()
-    path = find(name)
-    assert path is not None
-    agent, model = program(name, path, home, server.url)
-    env = {**clean_environment(home), **getattr(agent, "env", {})}
+    agent, model, env = installed(name, tmp_path, server.url)
     policy = {"nudge_text": NUDGE, "break_loop_text": NUDGE}
-    spec = {"name": name, "command": [path, *flags], "env": env}
-    hank = write_hank(tmp_path / "hank", codon(agent=spec, model=model, watchdog=policy))
+    agent["command"] = [find(name), *flags]
+    hank = write_hank(tmp_path / "hank", codon(agent=agent, model=model, watchdog=policy))
     return await run_here(hank, tmp_path / "run", environ=env)
 
 

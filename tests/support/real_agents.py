@@ -198,3 +198,17 @@ async def play(
         exit_code=exit_.code, signal=exit_.signal, states_result=dialect.states_result, stderr=child.stderr_tail()
     )
     return Turn(events, translator.session_id, decide(ending), child.stderr_tail())
+
+
+def installed(name: str, folder: Path, url: str) -> tuple[dict[str, object], str, dict[str, str]]:
+    """How a hank names a program that is installed, the model it asks at ``url``, and the environment of the run.
+
+    Its home is made in ``folder``.
+    """
+    home = folder / "home"
+    home.mkdir()
+    path = find(name)
+    assert path is not None
+    agent, model = program(name, path, home, url)
+    env = {**clean_environment(home), **getattr(agent, "env", {})}
+    return {"name": name, "command": [path], "env": env}, model, env

@@ -1,4 +1,4 @@
-"""Commands on watches that a signal ends in order: what their checks have started is ended first (spec watches 8, 6)."""
+"""Commands that a signal ends in order: what checks of watches have started is ended first (spec watches 8, 6)."""
 
 import asyncio
 import os
@@ -23,14 +23,19 @@ AGAIN_S: Final = KILL_LIMIT_S + 1.0
 """The same from the second signal on."""
 
 
-def until_signal(work: Callable[[], Awaitable[int]]) -> int:
+def until_signal(work: Callable[[], Awaitable[int]], *, stop_s: float = STOP_S, again_s: float = AGAIN_S) -> int:
     """What ``work`` comes to, or 130 when SIGINT, SIGTERM or SIGHUP cancels it, which is waited for.
 
     More signals only shorten the wait: a raised ``KeyboardInterrupt`` would leave process trees behind, and threads
     that nobody ends. Like ``nohup`` has it, an ignored SIGHUP stays ignored.
+
+    Args:
+        work: What is done.
+        stop_s: What everything has to end in order; the process is ended by force then.
+        again_s: The same from the second signal on.
     """
     hangup = [signal.SIGHUP] if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN else []
-    stop = _Stop()
+    stop = _Stop(stop_s, again_s)
     with heard([signal.SIGINT, signal.SIGTERM, *hangup], stop.on_signal):
         return anyio.run(stop.carry_out, work)
 
@@ -39,6 +44,8 @@ def until_signal(work: Callable[[], Awaitable[int]]) -> int:
 class _Stop:
     """Cancels work, from a thread, whether it has begun or not."""
 
+    stop_s: float
+    again_s: float
     _count: int = 0
     _cancel: Callable[[], object] = lambda: None
     _backstop: Backstop = field(init=False)
@@ -48,7 +55,7 @@ class _Stop:
 
     def on_signal(self) -> None:
         self._count += 1
-        self._backstop.within(STOP_S if self._count == 1 else AGAIN_S)
+        self._backstop.within(self.stop_s if self._count == 1 else self.again_s)
         with suppress(RuntimeError):  # the loop is closed already
             self._cancel()
 

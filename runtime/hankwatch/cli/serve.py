@@ -1,12 +1,8 @@
 """``serve``: runs and watches over HTTP, from one process that owns no run (design "How it runs" 12)."""
 
-import asyncio
-import os
-import signal
 import webbrowser
-from collections.abc import Callable, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,14 +12,13 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from hankwatch.cli import output
+from hankwatch.cli.interrupts import INTERRUPTED, until_signal
 from hankwatch.cli.settings import cli_settings
 from hankwatch.cli.watch_engine import wake_runs
 from hankwatch.core.clock import SystemClock
 from hankwatch.core.errors import UsageError
 from hankwatch.core.tasks import task_group
 from hankwatch.options import base_dir
-from hankwatch.runner.backstop import Backstop
-from hankwatch.runner.signals import heard
 from hankwatch.settings import Flag, Settings
 from hankwatch.watching import EngineRoom, open_watching
 
@@ -32,9 +27,8 @@ if TYPE_CHECKING:
 
     from hankwatch.serve.auth import Door
 
-_INTERRUPTED: Final = 130
-_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _AT_ONCE_S: Final = 1.0
+"""What is left from the second signal on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +67,7 @@ def serve(
     with listen(settings.serve.bind, settings.serve.port) as listening:
         shown = _Shown(as_json=as_json, is_quiet=verbose < 0, opens=opens)
         serving = partial(_serve, folder, settings, environ, config=config, door=door, listening=listening, shown=shown)
-        return anyio.run(serving)
+        return until_signal(serving, stop_s=settings.run.stop_budget_s, again_s=_AT_ONCE_S)
 
 
 def require_packages() -> None:
@@ -131,34 +125,8 @@ async def _serve(
         room = EngineRoom(watching, folder, wake_runs(watching, environ, config, shown.say))
         serving = Serving(door, shelf, watching.clock, watching.service)
         async with task_group() as tasks:
-            stops = _Stops(asyncio.get_running_loop(), tasks.cancel_scope.cancel, settings.run.stop_budget_s)
-            with heard(_SIGNALS, stops.on_signal):
-                tasks.start_soon(room.run)
-                async with serving_on(listening, serving):
-                    shown.address(address_of(listening), shelf.folder)
-                    await anyio.sleep_forever()
-    return _INTERRUPTED
-
-
-@dataclass(slots=True)
-class _Stops:
-    """The first signal ends the server in order, within the stop budget; the second at once."""
-
-    loop: asyncio.AbstractEventLoop
-    stop: Callable[[], None]
-    budget_s: float
-    count: int = 0
-    _backstop: Backstop = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._backstop = Backstop(self._last_word, runs=list, exit_code=lambda: _INTERRUPTED)
-
-    def on_signal(self) -> None:
-        """Called by a thread of its own."""
-        self.count += 1
-        self._backstop.within(self.budget_s if self.count == 1 else _AT_ONCE_S)
-        with suppress(RuntimeError):  # the loop is closed already
-            self.loop.call_soon_threadsafe(self.stop)
-
-    def _last_word(self) -> str:
-        return f"Ended by force: something did not end in time (process {os.getpid()}); nothing is lost by it."
+            tasks.start_soon(room.run)
+            async with serving_on(listening, serving):
+                shown.address(address_of(listening), shelf.folder)
+                await anyio.sleep_forever()
+    return INTERRUPTED

@@ -1,4 +1,4 @@
-"""A time limit on one awaitable, counted by the injected clock."""
+"""Time limits, counted by the injected clock."""
 
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
@@ -8,6 +8,12 @@ import anyio
 from hankwatch.core.clock import Clock
 
 T = TypeVar("T")
+
+
+def time_left(clock: Clock, limit_s: float) -> Callable[[], bool]:
+    """Whether ``limit_s`` have not passed since now, to be asked again and again."""
+    ends_s = clock.monotonic() + limit_s
+    return lambda: clock.monotonic() < ends_s
 
 
 async def within(clock: Clock, limit_s: float, call: Callable[[], Awaitable[T]]) -> T:

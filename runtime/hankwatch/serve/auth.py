@@ -42,6 +42,20 @@ class Caller:
         principal = self.principal
         return principal.is_operator or (principal.tenant == self.tenant and principal.standing(None) is not None)
 
+    @property
+    def reads_runs(self) -> bool:
+        """Whether it sees runs, and its token is for that."""
+        return "runs:read" in self.scopes and self.sees_runs
+
+    @property
+    def steers(self) -> bool:
+        """Whether it may do more than look."""
+        try:
+            self.require_steering()
+        except ScopeMissing:
+            return False
+        return True
+
     def require_steering(self) -> None:
         """Refuse who may only look.
 
@@ -83,6 +97,13 @@ class Door:
         if token is None:
             raise Unauthenticated("this needs a token", hint="send it as `Authorization: Bearer TOKEN`")
         return self.holder(token)
+
+    def known(self, headers: Mapping[str, str]) -> Caller | None:
+        """The same; None for nobody."""
+        try:
+            return self.caller(headers)
+        except Unauthenticated:
+            return None
 
     def holder(self, token: str) -> Caller:
         """Whose token that is.

@@ -12,6 +12,7 @@ from starlette.requests import HTTPConnection
 
 from hankwatch.core.clock import Clock
 from hankwatch.core.errors import RunNotFound
+from hankwatch.core.limits import time_left
 from hankwatch.serve.auth import Caller, Door
 from hankwatch.serve.bulletin import Bulletin
 from hankwatch.serve.homes import in_execution
@@ -73,8 +74,7 @@ class Serving:
             raise RunNotFound(name, self.shelf.folder)
         if within_s is None:
             return self.shelf.find(name)
-        ends_s = self.clock.monotonic() + within_s
-        return self.shelf.find(name, lambda: self.clock.monotonic() < ends_s)
+        return self.shelf.find(name, time_left(self.clock, within_s))
 
     def watches_of(self, caller: Caller, name: str) -> WatchService:
         """The same service for watches that belong to a run's execution, behind what its journal has now; blocks.

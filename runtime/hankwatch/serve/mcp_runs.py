@@ -80,9 +80,7 @@ async def _get_run(asker: Asker, written: Mapping[str, Any]) -> Result:
 
 
 def _detail(named: Named) -> Result:
-    facts = named.followed.facts(named.run)
-    facts.name = named.run or named.followed.execution.name
-    shown = _dumped(RunDetail.of(named.followed, facts))
+    shown = _dumped(RunDetail.of(named.followed, named.facts()))
     left_out = max(0, len(shown["codons"]) - _MAX_LISTED)
     shown["codons"] = shown["codons"][left_out:]
     return {**shown, "codonsLeftOut": left_out}

@@ -70,9 +70,7 @@ def list_runs(
 def get_run(run_id: str, serving: Served, caller: Asking) -> RunDetail:
     """One run: outcome, codons, costs, and what needs attention."""
     named = serving.run(caller, run_id)
-    facts = named.followed.facts(named.run)
-    facts.name = named.run or named.followed.execution.name
-    return RunDetail.of(named.followed, facts)
+    return RunDetail.of(named.followed, named.facts())
 
 
 @router.get("/{run_id}/events", responses=_EVENTS, response_class=Response)

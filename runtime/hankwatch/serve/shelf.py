@@ -182,6 +182,17 @@ class Named:
     run: str | None
     """The run it names; None for the execution's latest."""
 
+    @property
+    def name(self) -> str:
+        """An id that names it on the command line too."""
+        return self.run or self.followed.execution.name
+
+    def facts(self) -> RunFacts:
+        """What its pages say, under its name; blocks where an earlier run is meant."""
+        facts = self.followed.facts(self.run)
+        facts.name = self.name
+        return facts
+
 
 class Shelf:
     """The executions of a folder, or the one execution that the folder is; used by any thread.

@@ -148,7 +148,7 @@ class _Client:
 
     async def _shake_hands(self) -> None:
         wanted = await within(self.serving.clock, HANDSHAKE_S, self._wanted)
-        self.writes = wanted.mode == "readandwrite" and self._may_steer()
+        self.writes = wanted.mode == "readandwrite" and self.caller.steers
         followed = self.named.followed
         latest = await anyio.to_thread.run_sync(_last, self.journal) if wanted.send_previous_events else []
         await self.say(
@@ -229,20 +229,10 @@ class _Client:
             code = "COMMAND_REFUSED" if isinstance(error, OrderRefused | UsageError) else INSUFFICIENT_PERMISSIONS
             await self._complain(str(error), code, asked.id)
 
-    def _may_steer(self) -> bool:
-        try:
-            self.caller.require_steering()
-        except HankwatchError:
-            return False
-        return True
-
     def _may_read(self) -> bool:
-        try:
-            self.caller = self.serving.door.caller(self.websocket.headers)
-            self.caller.require("runs:read")
-        except HankwatchError:
-            return False
-        return self.caller.sees_runs
+        caller = self.serving.door.known(self.websocket.headers)
+        self.caller = caller or self.caller
+        return caller is not None and caller.reads_runs
 
 
 def _under(command: Command, asked_id: str | None) -> Command:

@@ -1,6 +1,5 @@
 """REST of watches (spec watches 7): thin over the one service that everybody uses."""
 
-from collections import Counter
 from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Annotated, Any, Final
@@ -11,14 +10,14 @@ from pydantic import BaseModel
 from starlette.responses import JSONResponse, Response
 
 from hankwatch.config.source import Document
-from hankwatch.core.errors import ConfigError, Forbidden, IdTaken, Untimely, WatchInvalid
+from hankwatch.core.errors import ConfigError, Forbidden, Untimely, WatchInvalid
 from hankwatch.serve.context import Asking, Served
 from hankwatch.serve.homes import where_it_stands
 from hankwatch.serve.verifiers import VerifierView, known_verifiers
 from hankwatch.watches.delivery import Channel, Delivery, DeliveryStatus
 from hankwatch.watches.evaluation import Evaluation
 from hankwatch.watches.files import read_watches
-from hankwatch.watches.requests import read_edit, read_request
+from hankwatch.watches.requests import read_edit, read_request, require_distinct
 from hankwatch.watches.service import described
 from hankwatch.watches.watch import Signal, Status
 
@@ -266,7 +265,8 @@ async def apply_watches(
         if not principal.is_operator:
             raise Forbidden("apply", "*", "only an operator applies the watches of another owner")
         principal = replace(principal, actor=owner)
-    _require_distinct(written.get("watches"))
+    if isinstance(asked := written.get("watches"), list):
+        require_distinct(one.get("id") for one in asked if isinstance(one, dict))
     service, now = serving.watches, serving.watches.evaluator.now()
     document = Document.from_value(written, "watches")
     try:
@@ -279,19 +279,6 @@ async def apply_watches(
         raise kind([f"{fault.pointer.removeprefix('/')}: {fault.message}" for fault in error.diagnostics]) from error
     applied = await service.apply_watches(principal, requests)
     return AppliedView(armed=applied.armed, kept=applied.kept, cancelled=applied.cancelled)
-
-
-def _require_distinct(asked: Any) -> None:
-    """What no schema can say of a set: each id stands in it once.
-
-    Raises:
-        IdTaken: one does not.
-    """
-    ones = [one.get("id") for one in asked if isinstance(one, dict)] if isinstance(asked, list) else []
-    counts = Counter(watch_id for watch_id in ones if isinstance(watch_id, str))
-    for watch_id, count in counts.items():
-        if count > 1:
-            raise IdTaken(watch_id, "no two watches of a set have the same id")
 
 
 @router.get("/verifiers")

@@ -1,6 +1,7 @@
 """What somebody asks of watches, as it is written (spec watches 1 and 5)."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import ConfigDict, Field, StringConstraints
@@ -9,7 +10,7 @@ from hankwatch.config.diagnostics import Diagnostic, Diagnostics
 from hankwatch.config.shapes import NOT_BLANK
 from hankwatch.config.source import Document
 from hankwatch.config.validation import ConfigModel, validate
-from hankwatch.core.errors import WatchInvalid
+from hankwatch.core.errors import IdTaken, WatchInvalid
 from hankwatch.watches.specs import VerifierSpec, WrittenInstant, normalised
 from hankwatch.watches.watch import Kind, Signal, Trigger
 
@@ -98,6 +99,17 @@ class WatchEdit(_Request):
     run_prompt: Annotated[str, Field(min_length=1, max_length=32_768)] | None = None
     run_session: Text | None = None
     notify_on: list[Signal] | None = None
+
+
+def require_distinct(ids: Iterable[Any]) -> None:
+    """Refuse a set in which an id stands twice; what is no id is for others to refuse.
+
+    Raises:
+        IdTaken: one does.
+    """
+    for watch_id, count in Counter(watch_id for watch_id in ids if isinstance(watch_id, str)).items():
+        if count > 1:
+            raise IdTaken(watch_id, "no two watches of a set have the same id")
 
 
 def read_request(written: Mapping[str, Any]) -> WatchRequest:

@@ -25,7 +25,7 @@ from hankwatch.watches.evaluator import Evaluator
 from hankwatch.watches.hooks import Hook, Hooks, PlainHook
 from hankwatch.watches.instance import Configured, Setting, SettingsEdit
 from hankwatch.watches.outbox import Outbox
-from hankwatch.watches.requests import WatchEdit, WatchRequest
+from hankwatch.watches.requests import WatchEdit, WatchRequest, require_distinct
 from hankwatch.watches.rows import identity_of
 from hankwatch.watches.specs import TimeSpec
 from hankwatch.watches.store import WatchStore
@@ -252,8 +252,7 @@ class WatchService:
         ids = [request.id for request in requests]
         if None in ids:
             raise WatchInvalid(["each watch of a set has an id"])
-        if doubled := [str(watch_id) for watch_id in ids if ids.count(watch_id) > 1]:
-            raise IdTaken(doubled[0], "no two watches of a set have the same id")
+        require_distinct(ids)
         now, defaults = self.evaluator.now(), await self._defaults()
 
         def planned_ones() -> dict[str, tuple[Watch, WatchRequest]]:

@@ -16,7 +16,6 @@ import orjson
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response, StreamingResponse
 
-from hankwatch.core.errors import HankwatchError
 from hankwatch.pages.watch_words import flood, notice
 from hankwatch.serve.auth import Caller
 from hankwatch.serve.bulletin import Bulletin, Seat
@@ -57,7 +56,7 @@ async def live(
         looks["watches"] = lambda: serving.bulletin.changes
     serving.streams.require_room()
     return StreamingResponse(
-        _messages(serving, looks, partial(_known, serving, request), _last_told(request, told)),
+        _messages(serving, looks, partial(serving.door.known, request.headers), _last_told(request, told)),
         media_type="text/event-stream",
         headers={"X-Accel-Buffering": "no"},
     )
@@ -113,10 +112,3 @@ def _last_told(request: Request, told: int | None) -> int | None:
 
 def _runs(serving: Serving) -> Hashable:
     return tuple((one.execution.name, size_of(one.journal)) for one in islice(serving.shelf.executions(), _LISTED))
-
-
-def _known(serving: Serving, request: Request) -> Caller | None:
-    try:
-        return serving.door.caller(request.headers)
-    except HankwatchError:
-        return None

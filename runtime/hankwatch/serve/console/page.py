@@ -1,7 +1,6 @@
 """What every page of the console shares: who looks at it, its frame, its headers, its errors."""
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
@@ -99,8 +98,8 @@ async def not_found(request: AnyRequest, _: Exception) -> Response:
 async def _said(request: AnyRequest, status: int, detail: str, hint: str | None) -> Response:
     door = request.app.state.serving.door
     context: dict[str, Any] = {"status": int(status), "detail": detail, "hint": hint, "has_login": False}
-    with suppress(HankwatchError):
-        context |= {"caller": door.caller(request.headers), "has_login": door.policy is not None}
+    if (caller := door.known(request.headers)) is not None:
+        context |= {"caller": caller, "has_login": door.policy is not None}
     return await html(partial(console_page, "error", path=request.url.path, **context), status)
 
 

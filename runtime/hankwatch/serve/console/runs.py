@@ -9,7 +9,7 @@ import anyio.to_thread
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
-from hankwatch.core.request_errors import ScopeMissing
+from hankwatch.core.limits import time_left
 from hankwatch.pages.facts import RunFacts
 from hankwatch.pages.render import page_context
 from hankwatch.pages.tree import codon_tree
@@ -38,10 +38,10 @@ def _runs(serving: Serving, caller: Caller, limit: int) -> list[RunView]:
     caller.require("runs:read")
     if not caller.sees_runs:
         return []
-    ends_s = serving.clock.monotonic() + PATIENCE_S
+    is_time = time_left(serving.clock, PATIENCE_S)
     found = []
     for followed in islice(serving.shelf.executions(), limit + 1):
-        followed.catch_up(lambda: serving.clock.monotonic() < ends_s)
+        followed.catch_up(is_time)
         found.append(RunView.of(followed, followed.facts()))
     return found
 
@@ -66,8 +66,7 @@ async def named_run(serving: Serving, visit: Visiting, run_id: str) -> Named:
 
 def facts_of(named: Named) -> RunFacts:
     """What its pages say; blocks."""
-    facts = named.followed.facts(named.run)
-    facts.name = named.run or named.followed.execution.name
+    facts = named.facts()
     facts.hank = hank_of(named.followed) or facts.name
     return facts
 
@@ -75,16 +74,8 @@ def facts_of(named: Named) -> RunFacts:
 def run_context(visit: Visiting, named: Named, facts: RunFacts) -> dict[str, Any]:
     """What the frame of all pages of one run knows."""
     return {
-        "run_id": named.run or named.followed.execution.name,
-        "steers": _steers(visit.caller),
+        "run_id": named.name,
+        "steers": visit.caller.steers,
         "share_read": named.followed.share_read,
         "run_facts": facts,
     }
-
-
-def _steers(caller: Caller) -> bool:
-    try:
-        caller.require_steering()
-    except ScopeMissing:
-        return False
-    return True
